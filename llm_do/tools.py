@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack, cast, get_args, overload
 
 from llm_do._startup.frozen import frozen
+from llm_do.text.words import did_you_mean
 
 if TYPE_CHECKING:
     from pydantic_core import CoreSchema
@@ -23,6 +24,7 @@ __all__ = [
     "ToolOptions",
     "Update",
     "approval_fault",
+    "check_tool_options",
     "options_of",
     "tool",
 ]
@@ -165,6 +167,7 @@ def tool(function: F | None = None, /, **options: Unpack[ToolArguments]) -> F | 
         >>> add(1, 2), add.__llm_do_tool__.name
         (3, 'sum')
     """
+    check_tool_options(options)
     tool_options = ToolOptions(**options)
 
     def mark(marked: F) -> F:
@@ -172,6 +175,22 @@ def tool(function: F | None = None, /, **options: Unpack[ToolArguments]) -> F | 
         return marked
 
     return mark if function is None else mark(function)
+
+
+def check_tool_options(options: Mapping[str, object]) -> None:
+    """Raise `TypeError` for an option that `@tool` doesn't have.
+
+    Example:
+        >>> check_tool_options({"require_states": ["in"]})
+        Traceback (most recent call last):
+        ...
+        TypeError: @tool has no option 'require_states'; did you mean `required_states`?
+    """
+    known = ToolArguments.__annotations__
+    for name in options:
+        if name not in known:
+            hint = did_you_mean(name, known) or f"its options are {', '.join(known)}"
+            raise TypeError(f"@tool has no option {name!r}; {hint}")
 
 
 def options_of(item: object) -> ToolOptions:

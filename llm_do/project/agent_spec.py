@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from llm_do._extensions import ExtensionPoint
 from llm_do._startup.frozen import frozen
@@ -21,7 +21,16 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
     from pydantic_ai.toolsets import AbstractToolset
 
-__all__ = ["AgentSpec", "Instructions", "ModelChoice", "ServerSideTool", "ToolsetDef", "ToolsetFunc", "ToolsetRef"]
+__all__ = [
+    "AgentSpec",
+    "Instructions",
+    "ModelChoice",
+    "ServerSideTool",
+    "ToolsetDef",
+    "ToolsetFunc",
+    "ToolsetRef",
+    "agent_fault",
+]
 
 TOOL_SCHEMAS: ExtensionPoint[Callable[[AgentSpec], list[dict[str, Any]]]] = ExtensionPoint("tool_schemas")
 """The tools that an agent's model sees when a run begins: only the runtime can build an agent."""
@@ -184,6 +193,30 @@ class AgentSpec:
             RunError: The agent lists a name that only a project can resolve.
         """
         return TOOL_SCHEMAS.get()(self)
+
+
+_LEAST = {"max_steps": 1, "max_tokens": 1, "retries": 0, "loop_threshold": 0}
+"""The fields that are counts, each with its smallest value, as in an agent file."""
+
+
+def agent_fault(spec: AgentSpec) -> str | None:
+    """Describe what is wrong with the values of a declaration in code, as files are told; None if nothing is.
+
+    Example:
+        >>> agent_fault(AgentSpec("writer", max_steps=0))
+        'max_steps must be a whole number, 1 or more, not 0'
+    """
+    for name, least in _LEAST.items():
+        value: object = getattr(spec, name)
+        if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
+            return f"{name} must be a whole number, {least} or more, not {value!r}"
+    seconds = cast("object", spec.tool_timeout)
+    if seconds is not None and not (isinstance(seconds, int | float) and seconds > 0):
+        return f"tool_timeout must be a number of seconds above 0, not {seconds!r}"
+    for name in ("tools", "toolsets", "handoffs"):
+        if isinstance(getattr(spec, name), str):
+            return f"{name} must be a list of names, not the text {getattr(spec, name)!r}"
+    return None
 
 
 def tool_label(item: object) -> str:

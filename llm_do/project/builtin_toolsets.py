@@ -86,7 +86,7 @@ DYNAMIC_AGENTS: Mapping[str, ToolFacts] = {
         "name",
         writes=["name"],
     ),
-    "agent_call": ToolFacts("agent", ("name", "input"), "name"),
+    "agent_call": ToolFacts("agent", ("agent", "input", "attachments"), "agent"),
 }
 
 ASK_USER: Mapping[str, ToolFacts] = {

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
+from types import NoneType
 from typing import Any, TypeAlias, Unpack, cast
 
 from pydantic_ai import Agent
@@ -17,9 +19,10 @@ from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.flow_spec import FlowSpec, as_member
 from llm_do.project.project import EntrySpec, Project
 from llm_do.project.registry import Registered, Registry
+from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.record.results import RunResult
 from llm_do.runtime.record.run_stream import RunStream
-from llm_do.runtime.runtime import Runtime
+from llm_do.runtime.runtime import Runtime, check_names
 from llm_do.runtime.session.run_options import EntryOptions, RunOptions, RuntimeOptions, check_options
 
 __all__ = ["Runnable", "Runner", "run"]
@@ -93,6 +96,7 @@ def _open(target: Runnable, options: RunOptions) -> tuple[Runtime, EntryOptions]
     check_options("run", options, RunOptions.__annotations__)
     spec = _agent_spec(target)
     if spec is not None:
+        check_names("agent", [spec.name])
         registry = Registry({spec.name: Registered(spec.name, "agent", spec)})
         project = Project(Path.cwd(), EntrySpec("agent", spec.name), registry)
     elif isinstance(target, FlowSpec):
@@ -107,13 +111,32 @@ def _open(target: Runnable, options: RunOptions) -> tuple[Runtime, EntryOptions]
             f"cannot run a value of type {type(cast('object', target)).__name__}",
             hint="Pass a project, its path, an AgentSpec, a flow or a PydanticAI agent.",
         )
+    deps = _dependencies(target, options)
     session = {name: value for name, value in options.items() if name in RuntimeOptions.__annotations__}
     session["model"] = _model(options.get("model"), options.get("provider"))
     runtime = Runtime(project, **cast("RuntimeOptions", session))
     if spec is not None and isinstance(target, Agent):
-        runtime.builder.adopt(spec, target)
+        runtime.builder.adopt(spec, target, deps)
     call = {name: value for name, value in options.items() if name in EntryOptions.__annotations__}
     return runtime, cast("EntryOptions", call)
+
+
+def _dependencies(target: Runnable, options: RunOptions) -> tuple[object] | None:
+    """Return what a PydanticAI agent's tools get as `ctx.deps`, in a tuple; None for the `CallContext`."""
+    if not isinstance(target, Agent):
+        if "deps" in options:
+            raise UsageError(
+                "deps are those of a PydanticAI agent, and this isn't one",
+                hint="Other agents' tools get the `CallContext`, which has the project, the thread and the user.",
+            )
+        return None
+    if "deps" in options:
+        return (options["deps"],)
+    kind: object = target.deps_type
+    if kind in (object, NoneType, CallContext, Any):
+        return None
+    name = getattr(kind, "__name__", str(kind))
+    raise UsageError(f"the agent has dependencies of type {name}, and there are none", hint="Pass them as `deps=`.")
 
 
 def _agents_of(flow: FlowSpec) -> dict[str, Registered]:
@@ -127,7 +150,9 @@ def _agent_spec(target: Runnable) -> AgentSpec | None:
     if isinstance(target, AgentSpec):
         return target
     if isinstance(target, Agent):
-        return AgentSpec(target.name or "agent", model=target.model, output_type=target.output_type)
+        name = re.sub(r"[^A-Za-z0-9_-]", "_", target.name or "agent")
+        name = name[:64] if name[0].isalpha() else f"_{name}"[:64]
+        return AgentSpec(name, model=target.model, output_type=target.output_type)
     return None
 
 

@@ -7,9 +7,10 @@ One method performs runs, `execute`; `run`, `run_sync` and `stream` are views of
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from inspect import iscoroutinefunction
@@ -20,6 +21,7 @@ from llm_do.errors import UsageError
 from llm_do.models.pool import ModelPool
 from llm_do.models.providers.key_files import read_keys
 from llm_do.project.agent_spec import AgentSpec
+from llm_do.project.project import Project
 from llm_do.project.registry import NAME_PATTERN, Registered
 from llm_do.runtime.agents.agent_builder import AgentBuilder, builder_of
 from llm_do.runtime.approval.approver import Approver
@@ -40,10 +42,9 @@ from llm_do.runtime.session.run_options import EntryOptions, RuntimeOptions, che
 from llm_do.runtime.session.runtime_config import RuntimeConfig, patterns_of, policy_of, session_config
 
 if TYPE_CHECKING:
-    from llm_do.project.project import Project
     from llm_do.runtime.record.event_bus import EventBus
 
-__all__ = ["Runtime"]
+__all__ = ["Runtime", "check_names"]
 
 
 class Runtime:
@@ -72,6 +73,15 @@ class Runtime:
         self, project: Project, *, config: RuntimeConfig | None = None, **options: Unpack[RuntimeOptions]
     ) -> None:
         check_options("Runtime", options, RuntimeOptions.__annotations__)
+        if not isinstance(cast("object", project), Project):
+            kind = type(cast("object", project)).__name__
+            path = isinstance(cast("object", project), str | os.PathLike)
+            raise UsageError(
+                f"Runtime takes a linked Project, not a value of type {kind}",
+                hint="Write Runtime(Project.load(path))."
+                if path
+                else "`llm_do.run` runs agents and flows of any kind.",
+            )
         self.project = project
         self.config = session_config(project, config, options)
         self.registry = project.registry
@@ -132,12 +142,7 @@ class Runtime:
         self._register("toolset", toolsets)
 
     def _register(self, kind: Any, items: Mapping[str, Any]) -> None:
-        for name in items:
-            if not isinstance(cast("object", name), str) or re.fullmatch(NAME_PATTERN, name) is None:
-                raise UsageError(
-                    f"{name!r} can't be registered: {kind}s have names that a tool can have",
-                    hint="Use letters, digits, _ and -, not a digit first, 64 characters at most.",
-                )
+        check_names(kind, items)
         self.registry = self.registry.extended({name: Registered(name, kind, value) for name, value in items.items()})
         self.builder = AgentBuilder(self.project, self.registry)
 
@@ -301,3 +306,13 @@ class Runtime:
         await self.resources.aclose()
         await self.pool.aclose()
         await self.shared.aclose()
+
+
+def check_names(kind: str, names: Iterable[object]) -> None:
+    """Raise `UsageError` for a name that nothing registered can have."""
+    for name in names:
+        if not isinstance(name, str) or re.fullmatch(NAME_PATTERN, name) is None:
+            raise UsageError(
+                f"{name!r} can't be registered: {kind}s have names that a tool can have",
+                hint="Use letters, digits, _ and -, not a digit first, 64 characters at most.",
+            )

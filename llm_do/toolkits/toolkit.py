@@ -26,7 +26,7 @@ from llm_do.runtime.tools.toolbox import FixedTool, function_tool
 from llm_do.toolkits.run_states import state_in_run
 from llm_do.toolkits.standalone import StandaloneGates
 from llm_do.toolkits.toolkit_tools import ToolkitTools
-from llm_do.tools import Tool, ToolArguments, options_of
+from llm_do.tools import Tool, ToolArguments, check_tool_options, options_of
 
 __all__ = ["Toolkit"]
 
@@ -98,6 +98,7 @@ class Toolkit(AbstractToolset[Any], GatedToolset):
         """
 
         def add(marked: F) -> F:
+            check_tool_options(options)
             merged = replace(options_of(marked), **options)
             self._tools.add(merged.name or getattr(marked, "__name__", ""), marked, merged)
             return marked

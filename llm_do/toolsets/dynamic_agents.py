@@ -8,9 +8,10 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import yaml
+from pydantic import AliasChoices, Field
 from pydantic_ai import FunctionToolset, RunContext, Tool
 
 from llm_do.concurrency.event_loops import PerLoop
@@ -147,21 +148,29 @@ def _check_model(model: str, named: Sequence[str]) -> None:
         raise ToolError(f"the project names no model {display_path(model, 80)!r} that you could choose; {known}")
 
 
-async def agent_call(ctx: RunContext[CallContext], name: str, input: str) -> str:
+Called = Annotated[str, Field(validation_alias=AliasChoices("agent", "name"))]
+"""The agent to call; before, the parameter was called `name`."""
+
+
+async def agent_call(
+    ctx: RunContext[CallContext], agent: Called, input: str, attachments: list[str] | None = None
+) -> str:
     """Call an agent that agent_create has created, and get its answer.
 
     Args:
-        name: Its name.
+        agent: Its name.
         input: The input for the agent.
+        attachments: Paths of files in the project to attach.
     """
-    call = ctx.deps
+    call, name = ctx.deps, agent
     spec = call.runtime.registry.agent(name)
     if spec is None or not call.project.is_generated(spec):
         created = sorted(each.name for each in call.runtime.registry.agents() if call.project.is_generated(each))
         known = f"Created agents: {', '.join(created)}." if created else "Create it with agent_create first."
         raise ToolError(f"no created agent is called {name!r}. {known}")
     _check_within(spec, _creator(call))
-    return output_text(await call.call(name, {"input": input}))
+    given = {"input": input, "attachments": attachments} if attachments else {"input": input}
+    return output_text(await call.call(name, given))
 
 
 def agent_file_text(

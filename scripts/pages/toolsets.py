@@ -87,7 +87,7 @@ CALLS: Mapping[str, Sequence[tuple[str, Mapping[str, Any]]]] = {
     "todo": [("todo_add", {"items": ["Look."]}), ("todo_update", {"number": 1, "status": "done"}), ("todo_list", {})],
     "dynamic_agents": [
         ("agent_create", {"name": "poet", "instructions": "Rhyme."}),
-        ("agent_call", {"name": "poet", "input": "Rain."}),
+        ("agent_call", {"agent": "poet", "input": "Rain."}),
     ],
     "files": [("read_file", {"path": "guide.md"}), ("write_file", {"path": "guide.md", "content": "..."})],
     "commands": [

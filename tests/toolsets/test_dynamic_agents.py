@@ -70,6 +70,20 @@ def test_a_created_agent_is_a_file_and_can_be_called(tmp_path: Path) -> None:
     assert parsed.body == "Judge the text."
 
 
+def test_a_created_agent_is_given_files_as_projects_of_0_3_do(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("the notes")
+    outcomes = results(
+        runtime(
+            tmp_path,
+            call("agent_create", CRITIC),
+            call("agent_call", agent="critic", input="Judge.", attachments=["notes.txt"]),
+            call("agent_call", agent="critic", input="Judge.", attachments=["../secret"]),
+        )
+    )
+    assert [outcome for outcome, _ in outcomes] == ["success", "success", "failed"]
+    assert "outside the root folder" in outcomes[2][1]
+
+
 def test_creating_an_agent_needs_approval_and_shows_the_file(tmp_path: Path) -> None:
     person = Answers(["deny"])
     outcomes = results(runtime(tmp_path, call("agent_create", CRITIC | {"tools": ["add"]}), approvals=person))

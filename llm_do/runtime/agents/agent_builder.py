@@ -17,10 +17,10 @@ from pydantic_ai import Agent, Tool as PydanticTool
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
-from llm_do.errors import EntryError, LlmDoError, RunError
+from llm_do.errors import EntryError, LlmDoError, RunError, UsageError
 from llm_do.formats.toolset_config import parse_options
 from llm_do.models.pool import CONNECTION_SETTINGS
-from llm_do.project.agent_spec import AgentSpec, ToolsetRef
+from llm_do.project.agent_spec import AgentSpec, ToolsetRef, agent_fault
 from llm_do.project.builtin_toolsets import BuiltinToolset, find_builtin
 from llm_do.project.faults import project_error
 from llm_do.project.flow_spec import FlowSpec
@@ -105,6 +105,9 @@ class AgentBuilder:
         return known
 
     def _build_or_explain(self, spec: AgentSpec) -> BuiltAgent:
+        fault = agent_fault(spec)
+        if fault is not None:
+            raise UsageError(f"agent {spec.name!r}: {fault}")
         try:
             return self._build(spec)
         except LlmDoError:
@@ -135,9 +138,12 @@ class AgentBuilder:
             return self._builtin(item, ToolsetRef(name))
         return None if item is None else self._instance(name, item)
 
-    def adopt(self, spec: AgentSpec, agent: Agent[Any, Any]) -> None:
-        """Use an agent that the project's own code has built for a declaration; its tool calls take the same steps."""
-        self._built[spec] = BuiltAgent(spec, agent, Hooks(), (), {}, (AdoptingPipeline(),))
+    def adopt(self, spec: AgentSpec, agent: Agent[Any, Any], deps: tuple[object] | None = None) -> None:
+        """Use an agent that the project's own code has built for a declaration; its tool calls take the same steps.
+
+        `deps` holds what its tools get as `ctx.deps`; None passes the `CallContext`, as to any other agent.
+        """
+        self._built[spec] = BuiltAgent(spec, agent, Hooks(), (), {}, (AdoptingPipeline(),), deps=deps)
 
     def _build(self, spec: AgentSpec) -> BuiltAgent:
         built_from = parts_of(spec)

@@ -126,7 +126,7 @@ async def _output(
         result = await built.agent.run(
             frame.prompt,
             model=frame.config.model,
-            deps=ctx,
+            deps=ctx if built.deps is None else built.deps[0],
             message_history=list(history) or None,
             usage_limits=NO_LIMITS,
             infer_name=False,

@@ -15,7 +15,7 @@ from llm_do.project.inputs import PromptInput
 from llm_do.project.registry import Registered, Registry
 from llm_do.runtime.call.call_scope import CallSite
 from llm_do.runtime.call.invocation import invoke
-from llm_do.runtime.context.call_context import CallContext
+from llm_do.runtime.context.call_context import CallContext, current_call
 from llm_do.runtime.context.call_frame import Turn
 from llm_do.runtime.record.results import output_text
 from llm_do.runtime.request.cut_answers import cut_note
@@ -52,8 +52,9 @@ def _tool(found: Registered, model: type[BaseModel], description: str, owner: Ab
 
     async def call(args: dict[str, Any], ctx: RunContext[CallContext]) -> str:
         """Call it as a child of the call whose model asks; the id of the new call comes from the tool call's."""
+        # Not `ctx.deps`: an agent that the project's code has built has its own.
         turn = Turn()
-        output = await invoke(found, args, ctx.deps, CallSite(ctx.tool_call_id or found.name), turn)
+        output = await invoke(found, args, current_call(), CallSite(ctx.tool_call_id or found.name), turn)
         return output_text(output) + cut_note(turn.messages)
 
     # Arguments are validated as the input model and stay the arguments they are: the call makes the model.

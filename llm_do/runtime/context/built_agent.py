@@ -33,6 +33,7 @@ class BuiltAgent:
         tools: Its tools that are known before a run.
         conditional: Names of the tools that a run may hide.
         open: Names of the toolsets whose tools are known only at run time.
+        deps: Holds what its tools get as `ctx.deps`; None for the `CallContext`.
         built_from: The parts of the declaration it was built from; None if the project's own code has built the agent.
     """
 
@@ -47,6 +48,7 @@ class BuiltAgent:
     tools: tuple[ToolDefinition, ...] = ()
     conditional: frozenset[str] = frozenset()
     open: tuple[str, ...] = ()
+    deps: tuple[object] | None = None
     built_from: tuple[object, ...] | None = None
 
     def is_current(self) -> bool:

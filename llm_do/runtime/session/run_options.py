@@ -137,11 +137,16 @@ class RunOptions(RuntimeOptions, EntryOptions, total=False):
         "Provider[Any] | Model | None",
         Option("A PydanticAI provider, with `model` the name of its model; or a model."),
     ]
+    deps: Annotated[object, Option("The dependencies of a PydanticAI agent, which its tools get as `ctx.deps`.")]
 
 
 def check_options(function: str, names: Iterable[str], known: Collection[str]) -> None:
     """Raise `TypeError`, as Python does, for an unknown keyword."""
     for name in names:
         if name not in known:
+            if name in RuntimeOptions.__annotations__:
+                raise TypeError(
+                    f"{function} has no option {name!r}: it is one of the session, Runtime(..., {name}=...)"
+                )
             hint = did_you_mean(name, known) or f"options are {', '.join(known)}"
             raise TypeError(f"{function} has no option {name!r}; {hint}")

@@ -1,0 +1,123 @@
+"""Mistakes in Python code are answered with a sentence, and a PydanticAI agent keeps its dependencies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic_ai import Agent, RunContext
+
+from llm_do import AgentSpec, CallContext, Runtime, Toolkit, UsageError, run, tool
+from llm_do.toolsets.agent import AgentToolset
+from tests.support.history import results_of
+from tests.support.runs import agent, project_of
+from tests.support.scripted import call, script
+
+
+def mistaken(**fields: Any) -> Any:
+    return run.sync(AgentSpec("writer", model="test", **fields), "go")
+
+
+MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
+    "a path": (
+        lambda: Runtime("examples/greeter"),
+        UsageError,
+        "Runtime takes a linked Project, not a value of type str",
+    ),  # type: ignore[arg-type]
+    "a Path": (lambda: Runtime(Path("examples")), UsageError, "Runtime takes a linked Project, not a value of"),  # type: ignore[arg-type]
+    "a spec": (lambda: Runtime(AgentSpec("a")), UsageError, "not a value of type AgentSpec"),  # type: ignore[arg-type]
+    "nothing": (lambda: Runtime(None), UsageError, "not a value of type NoneType"),  # type: ignore[arg-type]
+    "a session's option": (
+        lambda: Runtime(project_of([agent("a", script("x"))])).run_sync("go", model="test"),  # type: ignore[call-arg]
+        TypeError,
+        r"a run has no option 'model': it is one of the session, Runtime\(..., model=...\)",
+    ),
+    "an option of tool": (
+        lambda: tool(require_states=["in"]),  # type: ignore[call-overload]
+        TypeError,
+        "@tool has no option 'require_states'; did you mean `required_states`",
+    ),
+    "an option of a toolkit's tool": (
+        lambda: Toolkit("desk").tool(enable_states=["in"])(lambda: ""),  # type: ignore[call-overload]
+        TypeError,
+        "@tool has no option 'enable_states'; did you mean `enables_states`",
+    ),
+    "a name with a space": (lambda: run.sync(AgentSpec("my writer", model="test"), "go"), UsageError, "'my writer'"),
+    "no name": (lambda: run.sync(AgentSpec("", model="test"), "go"), UsageError, "'' can't be registered"),
+    "no steps": (lambda: mistaken(max_steps=0), UsageError, "agent 'writer': max_steps must be a whole number, 1 or"),
+    "half a step": (
+        lambda: mistaken(max_steps=1.5),
+        UsageError,
+        "max_steps must be a whole number, 1 or more, not 1.5",
+    ),
+    "steps as text": (lambda: mistaken(max_steps="3"), UsageError, "max_steps must be a whole number, 1 or more"),
+    "negative retries": (lambda: mistaken(retries=-1), UsageError, "retries must be a whole number, 0 or more, not -1"),
+    "a negative timeout": (lambda: mistaken(tool_timeout=-1), UsageError, "tool_timeout must be a number of seconds"),
+    "tools as text": (lambda: mistaken(tools="add"), UsageError, "tools must be a list of names, not the text 'add'"),
+    "deps of no PydanticAI agent": (
+        lambda: run.sync(AgentSpec("a", model="test"), "go", deps=1),
+        UsageError,
+        "deps are those of a PydanticAI agent",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_in_python_is_a_sentence(mistake: str) -> None:
+    make, kind, text = MISTAKES[mistake]
+
+    with pytest.raises(kind, match=text):
+        make()
+
+
+@dataclass
+class Bank:
+    balance: int
+
+
+def bank_agent(model: Any) -> Agent[Bank, str]:
+    made = Agent(model, deps_type=Bank, name="bank", instructions="Help.")
+
+    @made.tool
+    def balance(ctx: RunContext[Bank]) -> int:
+        return ctx.deps.balance
+
+    return made
+
+
+def test_a_pydantic_ai_agent_keeps_its_dependencies() -> None:
+    result = run.sync(bank_agent(script(call("balance"), "done")), "go", deps=Bank(7), approvals="approve_all")
+
+    assert results_of(result.messages)[0][2] == "7"
+
+
+def test_dependencies_that_are_missing_are_named() -> None:
+    with pytest.raises(UsageError, match="the agent has dependencies of type Bank") as raised:
+        run.sync(bank_agent(script("done")), "go")
+    assert raised.value.hint == "Pass them as `deps=`."
+    assert run.sync(bank_agent(script("done")), "go", deps=None).output == "done"
+
+
+def test_an_agent_without_dependencies_gets_the_call_context() -> None:
+    made: Any = Agent(script(call("where"), "done"), name="my agent")
+
+    @made.tool
+    def where(ctx: RunContext[CallContext]) -> str:
+        return ctx.deps.path
+
+    result = run.sync(made, "go", approvals="approve_all")
+    assert results_of(result.messages)[0][2] == "my_agent"
+
+
+def test_an_agent_with_dependencies_can_call_agents_of_ours() -> None:
+    helper = AgentSpec("helper", model=script("helped"))
+    made: Any = Agent(
+        script(call("helper", input="x"), "done"), deps_type=Bank, name="bank", toolsets=[AgentToolset(helper)]
+    )
+    result = run.sync(made, "go", deps=Bank(1))
+
+    assert results_of(result.messages)[0][2] == "helped"
+    assert [record.path for record in result.calls] == ["bank/helper"]
