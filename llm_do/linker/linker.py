@@ -22,7 +22,14 @@ from llm_do.linker.analysis.inventory import AgentTools, Inventory, KnownTool, O
 from llm_do.linker.analysis.names import Broken, Names
 from llm_do.linker.checks.agent_checks import CHECKS, check_agent, check_environment, check_model, check_template
 from llm_do.linker.checks.agent_circles import find_circles
-from llm_do.linker.checks.rule_checks import Subjects, check_escalations, check_rules, check_shells, link_policy
+from llm_do.linker.checks.rule_checks import (
+    Subjects,
+    check_escalations,
+    check_kinds,
+    check_rules,
+    check_shells,
+    link_policy,
+)
 from llm_do.linker.checks.server_checks import check_servers
 from llm_do.linker.checks.tool_checks import check_functions, check_limits, check_tool_names, tools_given_by_code
 from llm_do.linker.checks.unused_names import find_unused, listed_names
@@ -155,6 +162,7 @@ def _finish(linked: _Linked, found: list[Diagnostic]) -> Project | None:
     check_rules(policy, linked.subjects, linked.files, linked.names)
     entry = find_entry(linked.files, linked.names, linked.owners, linked.references)
     check_escalations(entry, linked.tools, policy, linked.files, linked.names)
+    check_kinds(linked.tools, policy, linked.files, linked.names)
     project = _assemble(linked, entry, policy)
     found += [*linked.python.diagnostics, *linked.names.faults, *linked.references.faults]
     found += linked.files.new_code.diagnostics()
@@ -278,7 +286,7 @@ def _check_manifest(linked: _Linked) -> None:
         return
     for name in files.manifest.runtime.agent_approval_overrides:
         place = files.key_place("runtime", "agent_approval_overrides", name)
-        names.look_up(name, ("agent",), "an agent", place)
+        names.look_up(name, ("agent", "flow", "tool"), "an agent", place)
     threads = files.manifest.threads
     for loc, models in (("model",), files.manifest.model), (("threads", "model"), threads and threads.model):
         if isinstance(models, str):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from llm_do.project.agent_spec import AgentSpec, ModelChoice
 
-__all__ = ["Budget", "EntrySpec", "Overrides", "Project", "RuntimeSettings", "title"]
+__all__ = ["Budget", "EntrySpec", "Overrides", "Project", "RuntimeSettings", "carried_approval", "title"]
 
 LINK: ExtensionPoint[Callable[[Path], Project]] = ExtensionPoint("link")
 """From a path to the linked project."""
@@ -129,6 +129,20 @@ class RuntimeSettings:
     agent_calls_require_approval: bool = False
     agent_attachments_require_approval: bool = False
     agent_approval_overrides: Mapping[str, Overrides] = field(default_factory=dict[str, Overrides])
+
+
+def carried_approval(settings: RuntimeSettings, tool: str, kind: str) -> Literal["allow", "ask"] | None:
+    """Return what `agent_approval_overrides` says about the function that one of its agents has become.
+
+    Example:
+        >>> settings = RuntimeSettings(agent_approval_overrides={"mood": Overrides(calls_require_approval=False)})
+        >>> carried_approval(settings, "mood", "function"), carried_approval(settings, "mood", "agent")
+        ('allow', None)
+    """
+    override = settings.agent_approval_overrides.get(tool)
+    if kind != "function" or override is None or override.calls_require_approval is None:
+        return None
+    return "ask" if override.calls_require_approval else "allow"
 
 
 def title(name: str | None, description: str | None) -> str | None:

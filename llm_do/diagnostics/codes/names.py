@@ -84,8 +84,8 @@ LD204 = Code(
     "error",
     "The name exists, but what it stands for can't be used here.",
     "use a name of the right kind",
-    wrong="tools: [reviewer]",
-    right="toolsets: [reviewer]",
+    wrong="tools: [filesystem_project]",
+    right="toolsets: [filesystem_project]",
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from llm_do.diagnostics.codes.code import Code, Problem
-from llm_do.text.words import did_you_mean
+from llm_do.text.words import did_you_mean, with_article
 
 LD601 = Code(
     "LD601",
@@ -154,3 +154,28 @@ LD607 = Code(
 def escalation(rule: str, tool: str, path: str) -> Problem:
     """A tool that a rule keeps from an agent, available without approval at another call path."""
     return LD607.problem(f"the rule {rule} keeps `{tool}` from an agent that has it without approval as {path}")
+
+
+LD608 = Code(
+    "LD608",
+    "Approval that only the kind decides",
+    "warning",
+    "A function needs approval by default, a call of an agent or a flow doesn't. `tools` and `toolsets` take either, "
+    "so that one can become the other without a change to its callers; then the approval of its calls changes with it.",
+    "say with a rule what holds whichever it is, or list functions under `tools` and agents under `toolsets`",
+    wrong="toolsets: [add]",
+    right="tools: [add]",
+)
+
+
+def kind_decides(name: str, kind: str, effect: str) -> Problem:
+    """A function among `toolsets` or an agent among `tools`, whose default approval is its kind's."""
+    needs = (
+        "need approval, unlike those of an agent" if effect == "ask" else "need no approval, unlike those of a function"
+    )
+    place = "tools" if kind == "function" else "toolsets"
+    rule = f'"approvals": {{"allow": ["{name}"]}}'
+    return LD608.problem(
+        f"calls of `{name}` {needs}: it is {with_article(kind)}",
+        f"state it with a rule, such as {rule}, or list it under `{place}`",
+    )

@@ -139,9 +139,15 @@ class Inventory:
     def _function(self, item: Any, index: int) -> Iterator[KnownTool]:
         if isinstance(item, str):
             found = self._names.get(item)
+            if found is not None and found.kind in ("agent", "flow"):
+                yield _of_call(found, ToolsetRef(item), Origin(item, None, index))
             if found is None or found.kind != "tool":
                 return
             name, value = item, found.value
+        elif isinstance(item, AgentSpec | FlowSpec):
+            kind = "agent" if isinstance(item, AgentSpec) else "flow"
+            yield _of_call(Registered(item.name, kind, item), ToolsetRef(item.name), Origin(item.name, None, index))
+            return
         else:
             name, value = display_name(item), item
         made = self.build_tool(value, name if isinstance(item, str) else None)
@@ -152,10 +158,9 @@ class Inventory:
             yield _of_tool(made.tool, made.tool.name, None, origin, made.facts, made.options.approval)
 
     def _toolset(self, item: Any, index: int) -> Origin | list[KnownTool]:
-        if isinstance(item, AgentSpec):
-            return [_of_agent(item, ToolsetRef(item.name), index)]
-        if isinstance(item, FlowSpec):
-            return [_of_flow(ToolsetRef(item.name), index)]
+        if isinstance(item, AgentSpec | FlowSpec):
+            kind, ref = "agent" if isinstance(item, AgentSpec) else "flow", ToolsetRef(item.name)
+            return [_of_call(Registered(item.name, kind, item), ref, Origin(item.name, ref, index))]
         if not isinstance(item, str | ToolsetRef):
             name = str(getattr(item, "id", None) or getattr(item, "__name__", None) or type(item).__name__)
             return self._instance(item, Origin(name, ToolsetRef(name), index))
@@ -167,11 +172,14 @@ class Inventory:
         if found is None:
             shipped = find_builtin(ref.name)
             return _of_builtin(shipped, origin) if shipped is not None else []
-        if found.kind == "agent":
-            spec: AgentSpec = found.value
-            return [_of_agent(spec, ref, index)]
-        if found.kind != "toolset":
-            return [] if found.kind == "tool" else [_of_flow(ref, index)]
+        if found.kind in ("agent", "flow"):
+            return [_of_call(found, ref, origin)]
+        if found.kind == "tool":
+            made = self.build_tool(found.value, ref.name)
+            if isinstance(made, Exception):
+                return [KnownTool(_wire(ref, ref.name), ref.name, origin)]
+            name = _wire(ref, made.tool.name)
+            return [_of_tool(made.tool, name, None, origin, made.facts, made.options.approval)]
         if isinstance(found.value, BuiltinToolset):
             return _of_builtin(found.value, origin)
         return self._instance(found.value, origin)
@@ -240,15 +248,13 @@ def _of_tool(
     return KnownTool(name, tool.name, origin, facts, toolset, approval, schema=schema, description=description)
 
 
-def _of_agent(spec: AgentSpec, ref: ToolsetRef, index: int) -> KnownTool:
-    fields = tuple((spec.input_model or PromptInput).model_fields)
-    origin = Origin(spec.name, ref, index)
-    facts = ToolFacts("agent", arguments=fields)
+def _of_call(found: Registered, ref: ToolsetRef, origin: Origin) -> KnownTool:
+    """Return the tool of an agent or a flow."""
+    if found.kind == "flow":
+        return KnownTool(_wire(ref, found.name), found.name, origin, ToolFacts("flow"))
+    spec: AgentSpec = found.value
+    facts = ToolFacts("agent", arguments=tuple((spec.input_model or PromptInput).model_fields))
     return KnownTool(_wire(ref, spec.name), spec.name, origin, facts, description=spec.description)
-
-
-def _of_flow(ref: ToolsetRef, index: int) -> KnownTool:
-    return KnownTool(_wire(ref, ref.name), ref.name, Origin(ref.name, ref, index), ToolFacts("flow"))
 
 
 def _of_builtin(toolset: BuiltinToolset, origin: Origin) -> Origin | list[KnownTool]:

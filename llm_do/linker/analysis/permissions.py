@@ -14,6 +14,7 @@ from llm_do.linker.analysis.inventory import AgentTools, KnownTool
 from llm_do.policy.decision import decide
 from llm_do.policy.rules import Policy, Rule
 from llm_do.policy.values import CALLS, Decision, Effect, ToolCallInfo
+from llm_do.project.project import carried_approval
 
 if TYPE_CHECKING:
     from llm_do.project.project import RuntimeSettings
@@ -77,7 +78,7 @@ def permission_for(
     decision = decide(
         info,
         policy,
-        metadata=tool.approval,
+        metadata=tool.approval or carried_approval(settings, tool.tool, tool.kind),
         toolset=Decision(tool.facts.default, tool.facts.reason) if tool.facts.default is not None else None,
         calls_require_approval=tool.kind in CALLS and requires_approval,
         default_reason=tool.facts.reason,

@@ -48,12 +48,12 @@ def check_agent(spec: AgentSpec, names: Names, place: Location, source: AgentSou
     for index, tool in enumerate(spec.tools):
         if isinstance(tool, str):
             where = source.place(("tools", index)) if source is not None else place
-            names.look_up(tool, ("tool",), "a tool", where)
+            names.look_up(tool, ("tool", "agent", "flow"), "a tool", where)
     uses = source.value.toolset_uses() if source is not None and source.value is not None else []
     for index, item in enumerate(spec.toolsets):
         ref = ToolsetRef(item) if isinstance(item, str) else item
         if isinstance(ref, ToolsetRef) and ref.value is None:
-            names.look_up(ref.name, ("toolset", "agent", "flow"), "a toolset", ref.place or place)
+            names.look_up(ref.name, ("toolset", "agent", "flow", "tool"), "a toolset", ref.place or place)
             if ref.options:
                 line = partial(_option_place, source, uses[index][2]) if source is not None and uses else None
                 reported = source.diagnostics if source is not None else ()

@@ -15,13 +15,15 @@ from llm_do.diagnostics.diagnostic import Location
 from llm_do.formats.toolset_config import ShellConfig
 from llm_do.linker.analysis.inventory import AgentTools, Inventory, KnownTool
 from llm_do.linker.analysis.names import Names
-from llm_do.linker.analysis.permissions import find_escalations
+from llm_do.linker.analysis.permissions import find_escalations, permission_for
 from llm_do.linker.sources.conversion import runtime_settings
 from llm_do.policy.pattern import PatternError, parse_pattern
 from llm_do.policy.proofs import check_examples, is_overly_broad
 from llm_do.policy.rules import Policy, Rule, RuleFault, build_policy
 from llm_do.policy.tool_facts import ToolFacts
+from llm_do.policy.values import CALLS
 from llm_do.project.flow_spec import every_agent
+from llm_do.project.project import RuntimeSettings
 from llm_do.text.words import did_you_mean
 
 if TYPE_CHECKING:
@@ -29,7 +31,15 @@ if TYPE_CHECKING:
     from llm_do.linker.sources.project_files import ProjectFiles
     from llm_do.project.project import EntrySpec, Project
 
-__all__ = ["Subjects", "check_escalations", "check_rules", "check_shells", "find_idle_pattern", "link_policy"]
+__all__ = [
+    "Subjects",
+    "check_escalations",
+    "check_kinds",
+    "check_rules",
+    "check_shells",
+    "find_idle_pattern",
+    "link_policy",
+]
 
 _SHELL = ToolFacts(primary="command", commands=["command"])
 _GIVEN = ("transfer_to_", "delegate_to_")
@@ -140,6 +150,25 @@ def check_escalations(
         rule = next((rule for rule in policy.rules if rule.text == found.own.rule), None)
         place = files.place(*rule.path) if rule is not None else files.place("approvals")
         names.report(problems.escalation(found.own.rule or "", found.tool, found.path), place)
+
+
+def check_kinds(tools: Mapping[str, AgentTools], policy: Policy, files: ProjectFiles, names: Names) -> None:
+    """Warn about agents among `tools` and functions among `toolsets` whose approval no rule and no setting states.
+
+    An agent that becomes a function, or the other way round, keeps its callers, and the default of its kind changes.
+    """
+    settings = runtime_settings(files.manifest.runtime) if files.manifest is not None else RuntimeSettings()
+    for agent, listed in tools.items():
+        for tool in listed.tools:
+            if (tool.kind in CALLS) != (tool.origin.ref is None) or tool.kind not in (*CALLS, "function"):
+                continue
+            decision = permission_for(tool, agent, policy, settings).decision
+            if decision.source != "default":
+                continue
+            found = names.taken.get(agent)
+            place = tool.origin.ref.place if tool.origin.ref is not None else None
+            place = place or (found.place if found is not None else None) or Location("")
+            names.report(problems.kind_decides(tool.name, tool.kind, decision.effect), place)
 
 
 def _unknown_argument(text: str, rule: Rule, spoken: Sequence[KnownTool]) -> str | None:

@@ -187,6 +187,16 @@ class AgentBuilder:
             built_from=built_from,
         )
 
+    def _callable_tool(self, item: Any) -> FixedTool | None:
+        """Return the tool of an agent or a flow in an agent's `tools`; None for anything else."""
+        found = self.registry.get(item) if isinstance(item, str) else None
+        value = found.value if found is not None else item
+        if isinstance(value, AgentSpec):
+            return _agent_tool(value)
+        if isinstance(value, FlowSpec):
+            return flow_tool(found or Registered(value.name, "flow", value), self.registry)
+        return None
+
     def _tool(self, spec: AgentSpec, item: Any) -> Any:
         if not isinstance(item, str):
             return self.tool(item)
@@ -200,7 +210,7 @@ class AgentBuilder:
         functions: dict[str, ToolOptions] = {}
         for item in spec.tools:
             options = options_of(self.registry[item].value if isinstance(item, str) else item)
-            if options.gated:
+            if options.gated and self._callable_tool(item) is None:
                 functions[self._tool(spec, item).name] = options
         dynamic = any(DYNAMIC_MARK in repr(tool.tool_def.parameters_json_schema) for tool in toolbox.fixed.values())
         if not (spec.states or functions or dynamic):
@@ -230,7 +240,8 @@ class AgentBuilder:
             fixed[name] = tool
 
         for item in spec.tools:
-            add(function_tool(self._tool(spec, item), functions))
+            called = self._callable_tool(item)
+            add(called if called is not None else function_tool(self._tool(spec, item), functions))
         for item in spec.toolsets:
             ref, toolset = self._toolset(spec, item)
             names.append(ref.name)

@@ -25,7 +25,7 @@ from llm_do.policy.proposals import quote_argument
 from llm_do.policy.rules import Policy, Rule
 from llm_do.policy.values import CALLS, Decision, Effect, ToolCallInfo
 from llm_do.project.faults import find_fault
-from llm_do.project.project import RuntimeSettings
+from llm_do.project.project import RuntimeSettings, carried_approval
 from llm_do.runtime.approval import saved_approvals
 from llm_do.runtime.approval.broker import (
     ApprovalDecision,
@@ -138,7 +138,7 @@ class Approver:
         decision = decide(
             info,
             self.policy,
-            metadata=call.traits.approval,
+            metadata=call.traits.approval or carried_approval(self._settings, info.tool, kind),
             toolset=call.own_decision(info),
             function=effect,
             calls_require_approval=kind in CALLS and _requires_approval(self._settings, info),
