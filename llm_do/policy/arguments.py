@@ -32,7 +32,9 @@ def resolve_by_text(facts: ToolFacts, args: Mapping[str, object]) -> dict[str, R
         >>> resolve_by_text(facts, {"path": "../x", "url": "https://api.example.org/v1", "text": "Hello."})
         {'path': None, 'url': 'api.example.org'}
     """
-    resolvers = {"path": _path, "command": split_command, "host": read_host}
+    # A toolset that decides about its own calls expands file patterns, too.
+    read_line = _split_with_patterns if facts.decides else split_command
+    resolvers = {"path": _path, "command": read_line, "host": read_host}
     found: dict[str, Resolved] = {}
     for name, value in args.items():
         resolve = resolvers.get(facts.argument_kind(name))
@@ -96,6 +98,8 @@ def _host_name(name: str) -> Host | None:
 def split_command(line: str) -> Pipeline | None:
     """Split a command line into its commands; return None if it isn't joined commands of literal words.
 
+    File patterns aren't literal words.
+
     Example:
         >>> split_command("git log -3 | grep 'a b'"), split_command("git log > x")
         ((('git', 'log', '-3'), ('grep', 'a b')), None)
@@ -105,3 +109,11 @@ def split_command(line: str) -> Pipeline | None:
     except CommandSyntaxError:
         return None
     return None if parsed.has_patterns else parsed.line
+
+
+def _split_with_patterns(line: str) -> Pipeline | None:
+    """Split a command line whose file patterns match nothing, so that they stay as they are."""
+    try:
+        return parse_line(line).line
+    except CommandSyntaxError:
+        return None

@@ -114,6 +114,12 @@ def test_a_directory_example_is_read_as_a_path() -> None:
 
 def test_a_command_example_may_quote_its_words() -> None:
     for good in (
+        rule("shell(ls *)", allows=("ls *.py", "ls src && ls 2>/dev/null"), refuses=("ls ../*", "ls; rm *", "ls > x")),
+        rule(
+            "shell(curl -s https://a.org/**)",
+            allows=("curl -s https://a.org/b?c=d",),
+            refuses=("curl -s https://b.org",),
+        ),
         rule("shell(git commit -m *)", allows=("git commit -m 'fix it'", 'git commit -m "a; b"')),
         rule("shell(grep *)", allows=("grep 'a|b' x", r"grep a\ b x"), refuses=("grep 'a' $HOME", 'grep "$(rm x)"')),
         rule("shell(git show *)", allows=("git show stash@{0}",), refuses=("git show {a,b}",)),

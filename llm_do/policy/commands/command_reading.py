@@ -83,10 +83,16 @@ def read_command(argv: tuple[str, ...]) -> Reading:
     return Reading(
         tuple(reader.pieces),
         reader.grammar.name,
-        reader.reads and "/" not in argv[0] and not any(piece.role in _ACTS for piece in reader.pieces),
+        (reader.reads or _asks_version(argv))
+        and "/" not in argv[0]
+        and not any(piece.role in _ACTS for piece in reader.pieces),
         reader.follows,
         reader.open_launch,
     )
+
+
+def _asks_version(argv: tuple[str, ...]) -> bool:
+    return argv[1:] == ("--version",) and find_grammar(argv[0]) is not None
 
 
 _ACTS = frozenset({"unknown", "launch", "script"})
@@ -103,15 +109,18 @@ class _Reader:
         self.open_launch = False
         self.grammar = Grammar("")
         self.known = False
+        self.at_first_word = False
         self.operands = 0
         self.present: set[str] = set()
 
     def read(self) -> None:
         """Read a command whose program is the next word."""
-        program = self._next()[1].replace("\\", "/").rpartition("/")[2].removesuffix(".exe")
+        start, program = self._next()
+        program = program.replace("\\", "/").rpartition("/")[2].removesuffix(".exe")
         self._enter(program)
         while self.words:
             place, word = self.words.pop(0)
+            self.at_first_word = place == start + 1
             if word == "--" and "words" not in self.grammar.attributes:
                 self.pieces.append(Piece("option", word, place))
                 if self._after_dashes():
@@ -162,7 +171,7 @@ class _Reader:
             return word.startswith("-") or word in ("(", ")", "!", ",")
         if "plus" in attributes and word.startswith("+"):
             return True
-        return word.startswith("-") or ("bundled" in attributes and self.operands == 0 and not self.present)
+        return word.startswith("-") or ("bundled" in attributes and self.at_first_word)
 
     def _next(self) -> tuple[int, str]:
         return self.words.pop(0)
@@ -217,6 +226,8 @@ class _Reader:
             self._launch()
             return True
         self._add(role, word, place)
+        if role == "script":  # the words behind it are its own
+            self.grammar, self.known = Grammar(word), False
         return False
 
     def _add(self, role: str, text: str, place: int) -> None:
@@ -224,6 +235,8 @@ class _Reader:
         judge = JUDGES.get(role)
         if role == "lines":  # lines of a file, as in `1,9:path` or `:function:path`
             role, text = "path", text.rpartition(":")[2]
+        elif role == "local":  # `host:x` is an archive on another machine, which a program fetches
+            role = "unknown" if ":" in text else "path"
         elif role == "refspec":  # `+x` forces, and `:x` deletes
             role = "unknown" if text.startswith(("+", ":")) else "any"
         elif judge is not None:

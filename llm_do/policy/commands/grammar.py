@@ -9,8 +9,8 @@ of option:
 A role says what an operand is; with `*` it may be repeated:
 
 - `path`, `any` (may be a path), `ref` (a revision or a package, which may be one), `lines` (of a file),
-  `refspec`, `url`, `text`, `none`;
-- `sed`, `awk`, `jq`, `sql`, `data`, `assign`, `format`: a program text, harmless or not by its contents;
+  `local` (no other machine's), `refspec`, `url`, `text`, `none`;
+- `sed`, `awk`, `jq`, `sql`, `data`, `assign`, `format`, `processes`: a text that is harmless or not by its contents;
 - `script`: a file that is executed; `launch`: another command, which has a block of its own; `write`: a file that is
   written.
 

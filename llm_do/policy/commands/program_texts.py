@@ -114,7 +114,7 @@ def is_harmless_jq(program: str) -> bool:
     return _JQ_ACTS.search(program) is None
 
 
-_JQ_ACTS = re.compile(r"\b(?:import|include|load\w*|strload|system|eval)\b")
+_JQ_ACTS = re.compile(r"\b(?:import|include|load\w*|strload|system)\b")
 
 
 def is_harmless_assignment(word: str) -> bool:
@@ -136,6 +136,11 @@ def is_harmless_data(text: str) -> bool:
     return _FROM_FILE.search(text) is None
 
 
+def _shows_no_environment(text: str) -> bool:
+    """Whether an operand of ps isn't one of its options without a dash that show other programs' environment."""
+    return not (text.isalpha() and "e" in text.lower())
+
+
 def _is_format(text: str) -> bool:
     return text.startswith("+")
 
@@ -148,5 +153,6 @@ JUDGES: Mapping[str, Callable[[str], bool]] = {
     "assign": is_harmless_assignment,
     "data": is_harmless_data,
     "format": _is_format,
+    "processes": _shows_no_environment,
 }
 """Whether a text is harmless, by the role that it has."""

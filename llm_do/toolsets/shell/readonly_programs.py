@@ -49,7 +49,7 @@ def parse_read_only(argv: Sequence[str]) -> ReadOnlyCommand:
     """
     program = argv[0]
     reading = read_command(tuple(argv))
-    if program not in READING_PROGRAMS:
+    if program not in READING_PROGRAMS and not reading.reads:
         raise NotReadOnlyError(f"{program} is not one of the programs that only read ({_SAMPLE})")
     if reading.unknown:
         raise NotReadOnlyError(

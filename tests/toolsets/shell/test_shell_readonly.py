@@ -266,6 +266,13 @@ WRITES_OR_RUNS = [
     "git pull",
     "git config user.name x",
     "git grep -O'touch marker' hello",
+    "tar -xf x.tar",
+    "tar -cf marker src",
+    "tar -tf evil:x.tar",
+    "tar -tf x.tar -I 'touch marker'",
+    "ps auxe",
+    "python3 -c pass --version",
+    "./node --version",
     "git branch new",
     "git branch -d main",
     "git branch -D main",
@@ -447,6 +454,17 @@ def test_ordinary_commands_run_without_approval(shell: FunctionToolset[Any], com
     assert re.search(expected, result["stdout"], re.MULTILINE), result
     hidden = "./.env: Permission denied"  # with Landlock
     assert [line for line in result["stderr"].splitlines() if hidden not in line] == []
+
+
+def test_commands_that_only_read_are_allowed(tmp_path: Path) -> None:
+    for name in ("README.md", "package.json", "src/main.py", "tests/test_a.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    shell = shell_readonly(context(tmp_path))
+    listed = (Path(__file__).parent / "reading_commands.txt").read_text(encoding="utf-8").splitlines()
+    refused = [line for line in listed if not line.startswith("#") and decision(shell, line).effect != "allow"]
+    assert refused == []
+    assert len(listed) > 150
 
 
 def test_ordinary_commands_run_without_kernel_enforcement_too(project: Path) -> None:

@@ -238,7 +238,8 @@ go mod: sub
 go mod tidy, go mod download, go mod verify, go mod graph, go mod why, go mod vendor: text* ; single
     flags -v -x -json -m -e -diff
     text -go -compat
-go fmt, go doc, go version, go env, go generate, go clean, go get, go install: any* ; single
+go version: none ; reads
+go fmt, go doc, go env, go generate, go clean, go get, go install: any* ; single
     flags -u -all -src -json -v -m -n -x -short -t -d -cache -testcache
     text -tags -run
 gofmt, goimports: any* ; single
@@ -328,6 +329,7 @@ javac: any* ; response single
 dotnet: sub
 dotnet test, dotnet build, dotnet restore, dotnet clean, dotnet list: any*
     flags --no-restore --no-build --nologo --list-tests --force --outdated --no-incremental
+    choice --logger trx|console(?:;verbosity=\w+)?
     text -cvf --configuration --verbosity --framework --filter
 bundle: sub
 bundle exec: launch
@@ -341,7 +343,8 @@ composer, phpunit, phpstan: text*
     flags -qvn --no-interaction --no-ansi --dry-run --version --testdox --stop-on-failure --no-progress
     text --filter --group --level --testsuite
 swift, xcodebuild, zig: text*
-    flags -v --version --verbose
+    flags -v --version --verbose --parallel
+    text --filter --skip --configuration -c
 shellcheck: any*
     flags -xaV --external-sources --check-sourced --version
     text -sfeSi --shell --format --exclude --severity --include --color

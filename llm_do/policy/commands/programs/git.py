@@ -43,17 +43,17 @@ git log, git show, git reflog show, git whatchanged: ref* ; reads digits
 git diff: ref* ; reads
     use @git-diff
 git branch: ref* ; bare
-    flags -alrviqf --all --list --remotes --verbose --ignore-case --show-current --no-color --no-column --quiet
-    flags --track --no-track --no-abbrev
-    lists -l --list
+    flags -alrviqf --all --list --remotes --verbose --ignore-case --show-current --no-color --no-column --quiet --track
+    flags --no-track --no-abbrev --contains --no-contains --merged --no-merged --points-at
+    lists -l --list --contains --no-contains --merged --no-merged --points-at
     changes -u --set-upstream-to --track
-    text --format --sort --contains --no-contains --merged --no-merged --points-at -u --set-upstream-to
+    text --format --sort -u --set-upstream-to
     maybe --color --column --abbrev
 git tag: ref* ; bare
-    flags -lai --list --annotate --ignore-case --no-column
-    lists -l --list
+    flags -lai --list --annotate --ignore-case --no-column --contains --no-contains --merged --no-merged --points-at
+    lists -l --list --contains --no-contains --merged --no-merged --points-at
     changes -am --annotate --message
-    text -m --message --sort --format --contains --no-contains --merged --no-merged --points-at
+    text -m --message --sort --format
     maybe -n --column --color
 git rev-parse: ref* ; reads
     flags -q --show-toplevel --git-dir --git-common-dir --absolute-git-dir --is-inside-work-tree --is-bare-repository
@@ -149,6 +149,9 @@ git submodule: none ; sub
     flags -q --quiet
 git submodule status, git submodule summary, git submodule init, git submodule sync: path*
     flags --recursive --cached
+git submodule update: path*
+    flags -q --quiet --init --recursive --no-fetch --single-branch
+    text --depth --jobs -j
 git config: text* ; listing
     lists -l --list --get --get-all
     flags -lz --list --get --get-all --local --show-origin --show-scope --name-only
@@ -231,8 +234,11 @@ git ls-remote: any*
 git format-patch: ref* ; digits
     flags -nNksp --stdout --numbered --no-numbered --signoff --cover-letter
     text -v --subject-prefix --suffix --start-number
-git range-diff, git cherry: ref*
-    flags -v --no-color --no-dual-color
+git range-diff: ref*
+    flags --no-color --no-dual-color
+git cherry: ref* ; reads
+    flags -v --verbose
+    maybe --abbrev
 git gc, git prune, git fsck, git maintenance: text*
     flags --auto --quiet --full --prune -q
 git difftool, git mergetool: ref*

@@ -151,6 +151,10 @@ gh pr, gh issue, gh run, gh repo, gh release, gh workflow, gh label, gh search, 
     text -LRsSAlBHtbqj --limit --repo --state --search --author --label --base --head --title --body --json --jq
     text --template --assignee --branch --workflow --job --status --milestone --color --user --event --owner --sort
     text --order --created
+gh api: text*
+    flags -i --include --paginate --silent --slurp --verbose
+    text -qtXp --jq --template --method --preview
+    data -fFH --raw-field --field --header
 glab: sub
 glab mr, glab issue, glab ci: text*
     flags -cdwa --comments

@@ -168,7 +168,11 @@ date: format ; reads
 seq: text* ; reads
     flags -w --equal-width
     text -fst --format --separator
-sleep: text*
+sleep: text* ; reads
+yes: text* ; reads words
+base64: path* ; reads
+    flags -di --decode --ignore-garbage
+    text -w --wrap
 which, type: text* ; reads
     flags -as --all
 md5sum, sha1sum, sha224sum, sha256sum, sha384sum, sha512sum, b2sum, cksum, sum: path* ; reads
@@ -247,10 +251,10 @@ chmod, chown: text path*
     flags -cfRv --changes --quiet --silent --recursive --verbose
 tee: path*
     flags -ai --append --ignore-interrupts
-tar: path* ; bundled
+tar: local* ; reads bundled
     flags -tvzjJahkpOPW --list --verbose --gzip --bzip2 --xz --zstd --auto-compress --totals --full-time
     flags --numeric-owner --utc --show-stored-names --wildcards --anchored
-    path -fT --file
+    local -f --file
     text --exclude --strip-components
 zip: path*
     flags -0123456789jqruvy
@@ -266,7 +270,7 @@ csplit: path text*
 patch: path*
     flags -bEflNRsZ --dry-run --forward --force --silent --verbose --reverse
     text -pF --strip --fuzz
-ps: text*
+ps: processes*
     flags -aAcdefFHjlLMmNTwxyZ --forest --headers --no-headers --everyone
     text -CGgopqstUu --format --sort --pid --ppid --user --cols
 top: none
