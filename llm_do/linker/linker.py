@@ -50,6 +50,7 @@ from llm_do.linker.sources.conversion import (
 from llm_do.linker.sources.file_lists import stay_inside
 from llm_do.linker.sources.project_files import ProjectFiles, read_project
 from llm_do.linker.sources.project_root import locate_project
+from llm_do.linker.sources.remembered_tools import remembered_tools
 from llm_do.policy.rules import Policy
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.builtin_toolsets import BuiltinToolset
@@ -224,9 +225,11 @@ def _register_exports(linked: _Linked) -> None:
 def _register_toolsets(linked: _Linked) -> None:
     if linked.files.manifest is None:
         return
-    for name, config in linked.files.manifest.toolsets.items():
+    configs = {name: config.model_dump() for name, config in linked.files.manifest.toolsets.items()}
+    remembered = remembered_tools(linked.files.root, configs)
+    for name, config in configs.items():
         place = linked.files.key_place("toolsets", name)
-        value = BuiltinToolset(name, config.model_dump())
+        value = BuiltinToolset(name, config, remembered.get(name, ()))
         linked.names.register(name, "toolset", value, place)
 
 

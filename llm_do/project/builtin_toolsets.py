@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
 from llm_do._extensions import ExtensionPoint
 from llm_do._startup.frozen import frozen
+from llm_do.formats.server_listings import ListedTool
 from llm_do.policy.tool_facts import ToolFacts
 
 __all__ = [
@@ -126,10 +127,12 @@ class BuiltinToolset:
     Args:
         name: The name that agents list it by.
         config: The manifest's configuration; empty for a built-in listed by its own name.
+        listed: The tools that a server had when it was last asked.
     """
 
     name: str
     config: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    listed: Sequence[ListedTool] = ()
 
     @property
     def kind(self) -> str:

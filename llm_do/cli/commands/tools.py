@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -27,6 +28,10 @@ def tools(
         Literal["text", "json"],
         typer.Option("--format", help="Text, or JSON with the full schemas."),
     ] = "text",
+    connect: Annotated[
+        bool,
+        typer.Option("--connect", help="Ask MCP servers for their tools first, and remember them for other commands."),
+    ] = False,
     seconds: p.ImportSeconds = p.IMPORT_SECONDS,
     _debug: p.Debug = False,
     no_color: p.NoColor = False,
@@ -38,6 +43,7 @@ def tools(
       llm-do tools
       llm-do tools examples/calculator explainer
       llm-do tools analyst --format json
+      llm-do tools --connect
     """
     import json
 
@@ -52,6 +58,7 @@ def tools(
     from llm_do.linker.subprocess_check import check_in_subprocess
     from llm_do.ui.reports.tool_list import tool_lines
 
+    failed = _connect(path, seconds) if connect else False
     found = check_in_subprocess(path, "llm_do.ui.reports.tool_list:tools_data", {"agent": agent}, seconds=seconds)
     if found.data is None:
         show(found, no_color=no_color)
@@ -60,4 +67,22 @@ def tools(
         results.write(json.dumps(found.data, indent=2) + "\n")
     else:
         results.write_lines(tool_lines(found.data, width=results.columns))
-    return 0
+    return 1 if failed else 0
+
+
+def _connect(path: Path, seconds: float) -> bool:
+    """Ask the project's servers, and report those that don't answer; returns whether there are any."""
+    from llm_do.cli.process.streams import warn
+    from llm_do.linker.subprocess_check import check_in_subprocess
+    from llm_do.text.sanitizer import sanitize
+
+    asked = check_in_subprocess(path, "llm_do.ui.reports.server_listing:connect_servers", seconds=seconds)
+    failed = False
+    answers: dict[str, dict[str, Any]] = asked.data or {}
+    for name, answer in answers.items():
+        if "fault" in answer:
+            failed = True
+            warn(sanitize(f"error: {name}: {' '.join(answer['fault'].split())}"))
+        for tool, reason in answer.get("left_out", {}).items():
+            warn(sanitize(f"warning: {name}: {tool} is left out, {reason}"))
+    return failed

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from llm_do._startup.frozen import frozen
+from llm_do.formats.server_listings import model_names
 from llm_do.linker.python.exports import display_name
 from llm_do.linker.python.python_files import run_user_code
 from llm_do.policy.tool_facts import ToolFacts
@@ -132,9 +133,29 @@ class Inventory:
             found = self._toolset(item, index)
             if isinstance(found, Origin):
                 open_.append(found)
+                tools.extend(self._listed(found))
             elif found:
                 tools.extend(_select(found, misses))
         return AgentTools(tools, open_, misses)
+
+    def _listed(self, origin: Origin) -> Iterator[KnownTool]:
+        """Return the tools that a server had when it was last asked; in a run it may have others."""
+        found, ref = self._names.get(origin.name), cast("ToolsetRef", origin.ref)
+        if found is None or not isinstance(found.value, BuiltinToolset) or not found.value.listed:
+            return
+        config = {**found.value.config, **ref.options}
+        prefix = next(each for each in (ref.prefix, config.get("prefix"), origin.name) if each is not None)
+        listed = {tool.name: tool for tool in found.value.listed}
+        for own, name in model_names((own for own in listed if _is_offered(own, config)), prefix):
+            if not is_included(name, ref.include, ref.exclude):
+                continue
+            schema = listed[own].schema
+            facts = ToolFacts("mcp", arguments=tuple(schema_properties(schema) or ()))
+            description = listed[own].description
+            wire = f"{prefix}_{name}" if prefix else name
+            yield KnownTool(
+                wire, own, origin, facts, ref.name, conditional=True, schema=schema, description=description
+            )
 
     def _function(self, item: Any, index: int) -> Iterator[KnownTool]:
         if isinstance(item, str):
@@ -187,6 +208,10 @@ class Inventory:
     def _instance(self, toolset: Any, origin: Origin) -> Origin | list[KnownTool]:
         tools = find_shown_tools(toolset)
         return origin if tools is None else [_of_shown(shown, origin) for shown in tools]
+
+
+def _is_offered(own: str, config: Mapping[str, Any]) -> bool:
+    return is_included(own, config.get("include") or (), config.get("exclude") or ())
 
 
 def _select(tools: list[KnownTool], misses: list[Miss]) -> list[KnownTool]:

@@ -254,6 +254,7 @@ class AgentBuilder:
                 if isinstance(toolset, ServerToolset):
                     toolset = toolset.with_prefix(ref.prefix)
                     ref = replace(ref, prefix=toolset.prefix)
+                    listed.add_remembered(toolset.listed_definitions(), ref)
                 live.append(_selected(StampedToolset(toolset, ref.name), ref))
                 listed.add(toolset, ref)
                 continue
@@ -325,6 +326,8 @@ class AgentBuilder:
             )
             factory = item.load()
             made = factory(ctx, parse_options(ref.name, options)) if item.config else factory(ctx)
+            if isinstance(made, ServerToolset):
+                made.listed = item.listed
             self._builtins[key] = self._instance(ref.name, made)
         return self._builtins[key]
 

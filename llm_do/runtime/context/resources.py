@@ -8,11 +8,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, Self, TypeVar, cast
 from weakref import WeakKeyDictionary
 
+from pydantic_ai import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset
+
+from llm_do.formats.server_listings import ListedTool
 
 __all__ = ["Resource", "Resources", "ServerToolset"]
 
@@ -61,6 +64,11 @@ class ServerToolset(AbstractToolset[Any]):
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
+        self.listed: Sequence[ListedTool] = ()
+
+    def listed_definitions(self) -> list[ToolDefinition]:
+        """Return the tools that it had when it was last asked, without a prefix; in a run it may have others."""
+        return []
 
     def with_prefix(self, prefix: str | None) -> Self:
         """Return a toolset with the prefix that an agent sets; the tools' names may depend on it."""

@@ -248,6 +248,14 @@ class ListedTools:
             if shown.conditional:
                 self.conditional.append(definition.name)
 
+    def add_remembered(self, definitions: Sequence[ToolDefinition], ref: ToolsetRef) -> None:
+        """Add the tools that a server had when it was last asked."""
+        for definition in definitions:
+            if is_included(definition.name, ref.include, ref.exclude):
+                shown = add_prefix(definition, ref.prefix)
+                self.tools.append(shown)
+                self.conditional.append(shown.name)
+
 
 @dataclass
 class SelectedToolset(WrapperToolset[Any]):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic_ai import ModelRetry, RunContext
+from pydantic_ai import ModelRetry, RunContext, ToolDefinition
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.toolsets.abstract import ToolsetTool
 
 from llm_do.errors import RunError, ToolError, UsageError
+from llm_do.formats.server_listings import model_names
 from llm_do.formats.toolset_config import McpConfig
 from llm_do.policy.tool_facts import ToolFacts
 from llm_do.project.tool_schemas import is_included
@@ -24,8 +24,6 @@ from llm_do.toolsets.mcp.server_session import McpSession
 
 __all__ = ["McpServerToolset"]
 
-_UNUSABLE = re.compile(r"[^A-Za-z0-9_-]")
-_LONGEST = 64
 _LONGEST_PREFIX = 55
 
 
@@ -87,12 +85,11 @@ class McpServerToolset(ServerToolset):
         for name, reason in (session.findings.unusable if session.findings is not None else {}).items():
             if is_included(name, self.config.include, self.config.exclude):
                 _warn_once(ctx.deps, f"{self.name} {name}", f"the MCP server {self.name}: {name} is left out, {reason}")
-        tools: dict[str, ToolsetTool[CallContext]] = {}
-        for own, tool in found.items():
-            if is_included(own, self.config.include, self.config.exclude):
-                name = self._model_name(own, tools)
-                tools[name] = replace(tool, toolset=self, tool_def=self._definition(name, own, tool))
-        return tools
+        offered = (own for own in found if is_included(own, self.config.include, self.config.exclude))
+        return {
+            name: replace(found[own], toolset=self, tool_def=self._definition(name, own, found[own]))
+            for own, name in model_names(offered, self.prefix)
+        }
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[CallContext], tool: ToolsetTool[CallContext]
@@ -145,23 +142,26 @@ class McpServerToolset(ServerToolset):
         key = ("mcp", self.name, self.config.model_dump_json())
         return call.runtime.resources.get(key, lambda: McpSession(self.name, self.config, self.root))
 
-    def _model_name(self, own: str, taken: dict[str, Any]) -> str:
-        """Return the name a model sees, without the prefix: the server's own, made valid for every provider."""
-        room = _LONGEST - (len(self.prefix) + 1 if self.prefix else 0)
-        plain = _UNUSABLE.sub("_", own) or "tool"
-        if not self.prefix and plain[0] in "0123456789-":
-            plain = f"_{plain}"
-        plain = plain[:room]
-        name, number = plain, 1
-        while name in taken:
-            number += 1
-            suffix = f"_{number}"
-            name = plain[: room - len(suffix)] + suffix
-        return name
+    def listed_definitions(self) -> list[ToolDefinition]:
+        """Return the tools that the server had when it was last asked, without the prefix."""
+        listed = {tool.name: tool for tool in self.listed}
+        offered = (own for own in listed if is_included(own, self.config.include, self.config.exclude))
+        return [
+            ToolDefinition(
+                name=name,
+                description=listed[own].description,
+                parameters_json_schema=dict(listed[own].schema),
+                metadata=self._metadata(own),
+            )
+            for own, name in model_names(offered, self.prefix)
+        ]
+
+    def _metadata(self, own: str) -> dict[str, Any]:
+        traits = ToolTraits(ToolFacts("mcp"), toolset=self.name, tool=own, unchecked=True)
+        return {"mcp_name": own, **traits.metadata()}
 
     def _definition(self, name: str, own: str, tool: ToolsetTool[CallContext]) -> Any:
-        traits = ToolTraits(ToolFacts("mcp"), toolset=self.name, tool=own, unchecked=True)
-        metadata = {**(tool.tool_def.metadata or {}), "mcp_name": own, **traits.metadata()}
+        metadata = {**(tool.tool_def.metadata or {}), **self._metadata(own)}
         return replace(tool.tool_def, name=name, metadata=metadata)
 
 

@@ -82,7 +82,10 @@ def tool_lines(data: Mapping[str, Any], *, width: int | None = None) -> Iterator
             yield "  no tools"
         for tool in agent["tools"]:
             yield from _lines_of(tool, width or 100)
-        yield from (f"  {sanitize(name)}: its tools are only known at run time" for name in agent["open"])
+        remembered = {tool["toolset"] for tool in agent["tools"] if tool["kind"] == "mcp"}
+        for name in agent["open"]:
+            known = "listed as it was last asked" if name in remembered else "only known at run time"
+            yield f"  {sanitize(name)}: its tools are {known}"
         yield from (f"  {name}: run by the provider" for name in agent["server_side"])
 
 
