@@ -36,8 +36,8 @@ class CodeScan:
 
     Args:
         code: The files that are code, and what they are now; links to folders count as code.
-        closed: Folders in which nothing may be written: version control, our own folder, Python environments and
-            compiled Python files.
+        closed: Folders in which nothing may be written: version control, our own folder, Python environments,
+            compiled Python files, and what can't be read.
         secrets: Files that may hold secrets.
         held: Folders that have a link that is code; a link can only be kept by keeping its folder.
         linked: Other names of files that are code.
@@ -66,7 +66,7 @@ class _Folder:
     secrets: list[str] = field(default_factory=list[str])
     entries: int = 0
     held: bool = False
-    is_environment: bool = False
+    is_opaque: bool = False
 
 
 class CodeTree:
@@ -108,7 +108,7 @@ class CodeTree:
             if seen > _MOST or time.monotonic() > until:
                 return CodeScan(code, complete=False)
             known[path] = folder
-            if folder.is_environment and path:
+            if folder.is_opaque and path:
                 closed.append(path)
                 code[path.rstrip("/")] = (folder.identity[0], 0, 0)  # a new one is noticed like a new file
                 continue
@@ -134,20 +134,23 @@ class CodeTree:
             found = self._known.get(path)
             if found is not None and found.identity == identity and info.st_ctime_ns + _TICK < found.read_at:
                 return found
-            return self._read(place, path, _Folder(identity, time.time_ns()))
         except OSError:
             return None
+        try:
+            return self._read(place, path, _Folder(identity, time.time_ns()))
+        except OSError:  # nothing is known of what is in it
+            return _Folder(identity, 0, is_opaque=True)
 
     def _read(self, place: str, path: str, folder: _Folder) -> _Folder:
         with os.scandir(place) as entries:
             for entry in entries:
                 folder.entries += 1
                 name, plain = entry.name, fold_name(entry.name)
-                folder.is_environment |= plain in _ENVIRONMENTS
+                folder.is_opaque |= plain in _ENVIRONMENTS
                 if plain in CLOSED_FOLDERS or plain == _COMPILED:
                     folder.closed.append(name)
                 elif entry.is_symlink():
-                    leads_to_folder = entry.is_dir() and not self.code.is_data(f"{path}{name}/x")
+                    leads_to_folder = _is_folder(entry) and not self.code.is_data(f"{path}{name}/x")
                     if leads_to_folder or self.code.kind(f"{path}{name}") is not None:
                         folder.code.append(name)
                         folder.held |= not leads_to_folder
@@ -182,6 +185,14 @@ class CodeTree:
             except OSError:
                 continue
         return tuple(path for path in found if path not in code)
+
+
+def _is_folder(link: os.DirEntry[str]) -> bool:
+    """Whether a link leads to a folder; one that leads nowhere, or in a circle, doesn't."""
+    try:
+        return link.is_dir()
+    except OSError:
+        return False
 
 
 def _bare(path: str) -> str:

@@ -31,6 +31,7 @@ class CodeWatch:
         self._before: CodeScan | None = None
         self._open: unreviewed.OpenWatch | None = None
         self._noticed: set[str] = set()
+        self._free: set[str] = set()
 
     @property
     def root(self) -> Path:
@@ -42,10 +43,12 @@ class CodeWatch:
         with self._lock:
             if self._before is None:
                 self._before = self.tree.scan()
-                self._noticed = set(unreviewed.unreviewed_files(self.root))
+                listed = unreviewed.unreviewed_files(self.root)
+                self._noticed = set(listed)
+                self._free = {path for path, maker in listed.items() if unreviewed.is_new(maker)}
                 self._open = unreviewed.open_watch(self.tree.code, self._before)
             self._running += 1
-            known = {p: i for p, i in self._before.code.items() if not unreviewed.is_below(p, self._noticed)}
+            known = {p: i for p, i in self._before.code.items() if not unreviewed.is_below(p, self._free)}
             return replace(self._before, code=known)
 
     def end(self, maker: str) -> list[str]:
@@ -57,7 +60,7 @@ class CodeWatch:
                 found = unreviewed.new_code(self._before.code, self.tree.scan())
                 new = [path for path in found if not unreviewed.is_below(path, self._noticed)]
                 self._noticed |= set(new)
-                unreviewed.record(self.root, dict.fromkeys(new, maker))
+                unreviewed.record(self.root, unreviewed.describe_makers(self._before.code, new, maker))
                 return new
             finally:
                 self._running -= 1

@@ -12,7 +12,7 @@ import os
 import secrets
 from collections.abc import Generator, Iterable, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from llm_do.errors import StoreError
 from llm_do.files.code_files import CodeFiles
@@ -21,7 +21,18 @@ from llm_do.files.local_folder import FOLDER, NOT_LINKED, is_linked, make_folder
 from llm_do.files.refusals import FileRefusedError
 from llm_do.files.root import Root
 
-__all__ = ["FILE", "OpenWatch", "agree", "is_below", "new_code", "open_watch", "record", "unreviewed_files"]
+__all__ = [
+    "FILE",
+    "OpenWatch",
+    "agree",
+    "describe_makers",
+    "is_below",
+    "is_new",
+    "new_code",
+    "open_watch",
+    "record",
+    "unreviewed_files",
+]
 
 FILE = f"{FOLDER}/unreviewed.json"
 """The list, below the project's root."""
@@ -29,6 +40,7 @@ FILE = f"{FOLDER}/unreviewed.json"
 _WATCH = "watch-"
 _LIMIT = 64 * 1024 * 1024
 _INTERRUPTED = "a command that was interrupted"
+_CHANGED = ", which changed it"
 
 
 class OpenWatch:
@@ -96,6 +108,21 @@ def agree(root: Path, paths: Iterable[str]) -> None:
             listed.pop(path, None)
 
 
+def describe_makers(before: Mapping[str, Identity], found: Iterable[str], maker: str) -> dict[str, str]:
+    """Return what made each file, or changed one that was there before."""
+    return {path: f"{maker}{_CHANGED}" if path in before else maker for path in found}
+
+
+def is_new(maker: str) -> bool:
+    """Whether what is listed was made, not only changed; only that may be changed again without a question.
+
+    Example:
+        >>> is_new("shell: make"), is_new("shell: make, which changed it")
+        (True, False)
+    """
+    return not maker.endswith(_CHANGED)
+
+
 def is_below(path: str, listed: Iterable[str]) -> bool:
     """Whether a path, or a folder that it is in, is listed.
 
@@ -128,7 +155,8 @@ def _left_by(root: Path, path: Path) -> Mapping[str, str]:
             data_folders=data["data_folders"],
         )
         before = {name: tuple(identity) for name, identity in data["code"].items()}
-        found = dict.fromkeys(new_code(cast("Any", before), CodeTree(code, lambda _: False).scan()), _INTERRUPTED)
+        known = cast("Mapping[str, Identity]", before)
+        found = describe_makers(known, new_code(known, CodeTree(code, lambda _: False).scan()), _INTERRUPTED)
         if ended:
             record(root, found)
             path.unlink(missing_ok=True)

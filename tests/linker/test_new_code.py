@@ -172,6 +172,7 @@ def test_a_project_in_a_folder_that_a_command_made_is_not_run(tmp_path: Path) ->
         ("ln -s out lib", ["lib"]),
         ("ln -s deep lib", ["lib"]),
         ("ln -s data.txt x.py", ["x.py"]),
+        ("cd deep; ln -s loop loop; touch x.py", ["deep/x.py"]),
         ("mkdir env; touch env/pyvenv.cfg env/x.py", ["env"]),
         ("touch x.pth conftest.py .hidden.py", [".hidden.py", "conftest.py", "x.pth"]),
         ("touch out/y.py node_modules/y.py data.txt new.txt", []),

@@ -46,7 +46,6 @@ from llm_do.runtime.tools.stamped_tools import (
 from llm_do.runtime.tools.toolbox import FixedTool, Toolbox, check_tool_name, function_tool, name_clash
 from llm_do.runtime.tools.toolset_factories import per_call_toolset
 from llm_do.runtime.tools.traits import BuiltinContext, traits_of
-from llm_do.runtime.tools.watched_projects import watch_of
 from llm_do.text.words import did_you_mean
 from llm_do.tools import ToolOptions, options_of
 
@@ -321,6 +320,8 @@ class AgentBuilder:
         if key not in self._builtins:
             project = self._project()
             assert project is not None, "whoever builds its agents holds it"
+            from llm_do.runtime.tools.watched_projects import watch_of
+
             ctx = BuiltinContext(
                 ref.name, self._root, Path.cwd(), self._python_files, watch_of(project), project.sandbox
             )

@@ -11,9 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from llm_do.concurrency.worker_threads import run_in_worker
-from llm_do.files.paths import display_path
 from llm_do.runtime.record.outcomes import ToolOutput
-from llm_do.runtime.tools.watched_projects import watch_of
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ToolCallPart
@@ -31,6 +29,9 @@ async def notice_new_code(ctx: CallContext, call: ToolCallPart, kind: ToolKind) 
     if kind != "mcp" or call.tool_call_id in ctx.frame.approvals.by_person:
         yield notices
         return
+    from llm_do.files.paths import display_path
+    from llm_do.runtime.tools.watched_projects import watch_of
+
     watch = watch_of(ctx.project)
     await run_in_worker(watch.begin)
     try:

@@ -218,3 +218,11 @@ def test_a_plain_run_imports_nothing_it_does_not_use(tmp_path: Path) -> None:
 
     assert seen["code"] == 0
     assert [name for name in UNUSED if name in seen["modules"]] == []
+
+
+def test_a_file_in_the_current_folder_is_not_taken_for_a_library(tmp_path: Path) -> None:
+    for name in ("typer", "pydantic", "yaml", "json5", "click"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('shadowed')\n")
+    command = [sys.executable, "-m", "llm_do", "schema", "agent"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
