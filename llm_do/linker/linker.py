@@ -136,16 +136,20 @@ class _Linked:
         """What rules may name; an agent whose own file has an error may have any tool."""
         known: dict[str, Sequence[KnownTool]] = {name: found.tools for name, found in self.tools.items()}
         open_ = {name for name, found in self.tools.items() if found.open}
+        any_tool: set[str] = set()
         for spec, _ in every_agent(self.names.taken) if self.names.refused else ():
             if self.names.refused.intersection(listed_names(spec)):
                 open_.add(spec.name)
+                any_tool.add(spec.name)
         faults = [*self.files.diagnostics, *self.names.faults, *self.references.faults]
         faulty = {item.place.file for item in faults if item.severity == "error"}
         for source in self.files.agents:
             if source.label in faulty:
                 open_.update(source.names)
+                any_tool.update(source.names)
                 known |= {name: () for name in source.names if name not in known}
-        return Subjects(known, open_)
+        origins = {name: found.open for name, found in self.tools.items() if found.open and name not in any_tool}
+        return Subjects(known, open_, origins)
 
 
 def _finish(linked: _Linked, found: list[Diagnostic]) -> Project | None:

@@ -15,6 +15,7 @@ from llm_do.diagnostics.codes import machines as problems
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.errors import ToolkitError, UsageError
 from llm_do.linker.analysis.inventory import Inventory
+from llm_do.linker.analysis.open_names import may_be_listed
 from llm_do.linker.checks.tool_checks import short_reason
 from llm_do.linker.python.definitions import definition_of
 from llm_do.project.agent_spec import AgentSpec, ToolsetRef
@@ -137,7 +138,7 @@ def _agent_machine(project: Project, spec: AgentSpec, inventory: Inventory, plac
     names = {tool.name: (tool.toolset, tool.tool) for tool in known.tools}
     for written, gate in spec.states.items():
         name = wire_name(written, names)
-        if name not in names and not known.open:
+        if name not in names and not may_be_listed(name, names, known.open, project.registry, own="::" in written):
             problem = problems.gate_of_unknown_tool(written, name, list(names))
             faults.append(problem.at(gate.place or place))
         gates[name] = gate

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from llm_do.diagnostics.codes import rules as problems
 from llm_do.diagnostics.diagnostic import Location
 from llm_do.formats.toolset_config import ShellConfig
-from llm_do.linker.analysis.inventory import AgentTools, Inventory, KnownTool
+from llm_do.linker.analysis.inventory import AgentTools, Inventory, KnownTool, Origin
 from llm_do.linker.analysis.names import Names
+from llm_do.linker.analysis.open_names import may_be_listed
 from llm_do.linker.analysis.permissions import find_escalations, permission_for
 from llm_do.linker.sources.conversion import runtime_settings
 from llm_do.policy.pattern import PatternError, parse_pattern
@@ -51,10 +52,14 @@ _SURROGATES = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-
 
 @dataclass(slots=True)
 class Subjects:
-    """The tools of each agent that rules may name; `open` lists agents with tools that are known only at run time."""
+    """The tools of each agent that rules may name; `open` lists agents with tools that are known only at run time.
+
+    `origins` are the toolsets that these come from; an agent in `open` without any may have any tool.
+    """
 
     tools: dict[str, Sequence[KnownTool]] = field(default_factory=dict[str, "Sequence[KnownTool]"])
     open: set[str] = field(default_factory=set[str])
+    origins: dict[str, Sequence[Origin]] = field(default_factory=dict[str, "Sequence[Origin]"])
 
 
 def link_policy(files: ProjectFiles, names: Names) -> Policy:
@@ -115,10 +120,27 @@ def check_rules(policy: Policy, subjects: Subjects, files: ProjectFiles, names: 
             names.report(problems.rule_for_unknown_agent(rule.text, shown, list(subjects.tools)), place)
             continue
         if not spoken:
-            if not any(agent in subjects.open for agent in agents) and not _may_come(rule, names):
+            if not _may_be_open(rule, agents, every, subjects, names) and not _may_come(rule, names):
                 _nothing(rule, every, names, place, agents, subjects)
             continue
         _check_arguments(rule, spoken, names, place, some=any(agent in subjects.open for agent in agents))
+
+
+def _may_be_open(
+    rule: Rule, agents: Sequence[str], every: Sequence[KnownTool], subjects: Subjects, names: Names
+) -> bool:
+    """Whether a rule may be about a tool that is known only at run time."""
+    literal = rule.pattern.tool.literal
+    known = [tool.name for tool in every]
+    for agent in agents:
+        if agent not in subjects.open:
+            continue
+        origins = subjects.origins.get(agent)
+        if not origins or literal is None:
+            return True
+        if may_be_listed(literal, known, origins, names.taken, own=rule.effect != "allow"):
+            return True
+    return False
 
 
 def find_idle_pattern(text: str, project: Project) -> str | None:
@@ -131,7 +153,10 @@ def find_idle_pattern(text: str, project: Project) -> str | None:
     every = [inventory.of(spec) for spec, _ in every_agent(project.registry)]
     tools = [tool for own in every for tool in own.tools]
     literal = rule.pattern.tool.literal
-    if literal is None or literal.startswith(_GIVEN) or any(own.open for own in every):
+    if literal is None or literal.startswith(_GIVEN):
+        return None
+    known, origins = [tool.name for tool in tools], [origin for own in every for origin in own.open]
+    if literal not in known and may_be_listed(literal, known, origins, project.registry, own=True):
         return None
     spoken = [tool for tool in tools if _speaks_of(rule, tool)]
     if spoken:

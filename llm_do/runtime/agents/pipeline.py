@@ -25,6 +25,7 @@ from pydantic_ai.toolsets.abstract import ToolsetTool
 from llm_do.concurrency.worker_threads import run_in_worker
 from llm_do.errors import LoopError
 from llm_do.project.argument_schemas import SchemaWorkError, check_briefly, check_schema, validation_text
+from llm_do.runtime.agents.listed_names import check_listed_names
 from llm_do.runtime.context.call_context import CallContext, current_call
 from llm_do.runtime.context.emission import open_tool
 from llm_do.runtime.record.results import arguments_data
@@ -59,6 +60,13 @@ class Pipeline(AbstractCapability[Any]):
     async def before_run(self, ctx: RunContext[Any]) -> None:
         """Keep the task that PydanticAI runs capabilities in: a run that is cancelled now would leave it behind."""
         current_call().frame.lifecycle = asyncio.current_task()
+
+    async def before_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        """Compare names in rules and gates with the agent's tools, once they are known."""
+        check_listed_names(current_call(), request_context.model_request_parameters.function_tools)
+        return request_context
 
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse

@@ -83,7 +83,8 @@ class Approver:
         self.session_rules: list[Rule] = []
         self._mode: ApprovalMode = approvals.mode
         self._function = function
-        self._options = tuple(options)
+        self.options = tuple(options)
+        self.listed_agents: set[str] = set()
         self._settings = settings or RuntimeSettings()
         self._root = root
         callback = approvals.approval_callback
@@ -155,7 +156,7 @@ class Approver:
         return answer_automatically(
             decision,
             remembered=digest in self.session_digests or digest in saved,
-            options=self._options,
+            options=self.options,
             mode=self._mode,
             call=info,
             rules=(*self.session_rules, *self.saved.rules),
