@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import pickle
 import traceback
@@ -56,3 +57,24 @@ def test_a_changed_hint_takes_the_place_of_the_first_in_tracebacks_and_copies() 
     assert pickle.loads(pickle.dumps(error)).__notes__ == ["kept", "hint: two"]
     error.hint = None
     assert error.__notes__ == ["kept"]
+
+
+def test_whatever_the_command_line_refuses_says_what_to_do() -> None:
+    """Each usage error that the command line and its texts raise has a hint."""
+    root = Path(llm_do.errors.__file__).parent
+    calls = [
+        (file.relative_to(root), node)
+        for room in ("cli", "ui")
+        for file in (root / room).rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args
+    ]
+    without = [
+        f"{file}:{node.lineno}"
+        for file, node in calls
+        if ast.unparse(node.func) in ("UsageError", "InputError", "StoreError")
+        and not any(keyword.arg == "hint" for keyword in node.keywords)
+    ]
+
+    assert len(calls) > 1000
+    assert without == []

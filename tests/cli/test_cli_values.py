@@ -112,8 +112,9 @@ def test_impossible_paths_are_reported_like_missing_files(project: Callable[...,
         | {"init": (["init", homeless], root, b"")}
     )
 
-    assert ended[long].err == f"error: can't attach {long!r}: File name too long.\n"
-    assert ended[homeless].err == f"error: can't attach {homeless!r}: No such file or directory.\n"
+    hint = "Paths are relative to the current folder; - is stdin."
+    assert ended[long].err == f"error: can't attach {long!r}: File name too long. {hint}\n"
+    assert ended[homeless].err == f"error: can't attach {homeless!r}: No such file or directory. {hint}\n"
     assert (root / homeless / "project.json").exists()
 
 

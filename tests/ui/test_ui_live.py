@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import Any
 
 import pyte
@@ -159,6 +160,32 @@ def test_parallel_calls_of_one_agent_are_told_apart_and_counted() -> None:
     assert lines[5] == ["├─ w", "file 2 of the folder"]
     assert lines[-1] == ["└─ w", "the last"]
     assert len(lines) == 4 + 1 + 28
+
+
+def test_a_tree_that_is_too_high_has_one_line_a_call_before_it_hides_any() -> None:
+    tree = CallTree()
+    tree.update(event(events.CallStartedEvent, input={}))
+    for number in range(8):
+        data = {"input": {"input": f"Read the file notes-{number}.txt.", "attachments": []}}
+        tree.update(event(events.CallStartedEvent, "main/w", f"d{number}", "c", **data))
+        tree.update(tool_call("look", f"t{number}", "main/w", f"d{number}", at=number))
+
+    assert len(tree.draw(1001.0, 80, 40)) == 1 + 2 * 8
+    drawn = tree.draw(1001.0, 80, 9)
+    assert len(drawn) == 9
+    assert drawn[1].startswith("├─ w  …notes-0.txt. · look(at=0)  ")
+    assert tree.draw(1001.0, 80, 5)[-1] == "… 5 more"
+
+
+def test_thousands_of_calls_are_drawn_quickly() -> None:
+    tree = CallTree()
+    tree.update(event(events.CallStartedEvent, input={}))
+    for number in range(5000):
+        tree.update(event(events.CallStartedEvent, "main/w", f"d{number}", "c", input={"input": f"file {number}"}))
+    started = time.process_time()
+
+    assert tree.draw(1001.0, 80, 20)[-1] == "… 4982 more"
+    assert time.process_time() - started < 0.25
 
 
 def test_narrowing_the_terminal_removes_the_old_block() -> None:

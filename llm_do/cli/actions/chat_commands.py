@@ -36,6 +36,8 @@ COMMANDS = {
 }
 """Name to arguments and description."""
 
+_NO_TURN = "Turns before this chat, or before /thread, can be left behind with `llm-do threads branch`."
+
 _NARROW = 60
 """On a terminal with fewer columns, a command's description is below it."""
 
@@ -134,13 +136,13 @@ async def _approvals(chat: Chat, rest: str) -> None:
 
 async def _undo(chat: Chat, _: str) -> None:
     if not chat.turns or not await chat.memory.undo():
-        raise UsageError("there is no turn to undo")
+        raise UsageError("there is no turn to undo", hint=_NO_TURN)
     _print([f"undone: {chat.turns.pop().text}"])
 
 
 async def _retry(chat: Chat, _: str) -> None:
     if not chat.turns or not await chat.memory.undo():
-        raise UsageError("there is no turn to retry")
+        raise UsageError("there is no turn to retry", hint=_NO_TURN)
     await chat.turn(chat.turns.pop())
 
 

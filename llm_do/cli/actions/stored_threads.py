@@ -31,6 +31,7 @@ __all__ = [
     "show_thread",
 ]
 
+_COUNT = "Write --at with at most that number; `llm-do threads show` lists the messages."
 _SPEAKERS = {"user-prompt": "user", "text": "assistant", "system-prompt": "system", "thinking": "thinking"}
 
 
@@ -115,7 +116,7 @@ async def fork(store: SqliteStore, thread: str, new: str, user: str | None, *, a
     if await store.thread(new, user) is not None:
         raise UsageError(f"there is a thread {new!r} already", hint="Choose another id.")
     if at is not None and at > record.length:
-        raise UsageError(f"thread {thread!r} has {record.length} messages, not {at}")
+        raise UsageError(f"thread {thread!r} has {record.length} messages, not {at}", hint=_COUNT)
     from llm_do.threads.managers.pydantic_conversations import Conversations
 
     forked = await Conversations(store, user).fork(thread, at=at, new_conversation_id=new)
@@ -134,7 +135,7 @@ async def branch(store: SqliteStore, thread: str, user: str | None, *, at: int |
             lines += [f"{each.id} {local_time(each.time)} {' / '.join(_message_lines(each.message))}" for each in last]
         return lines or ["no branches"]
     if at is not None and at > record.length:
-        raise UsageError(f"thread {thread!r} has {record.length} messages, not {at}")
+        raise UsageError(f"thread {thread!r} has {record.length} messages, not {at}", hint=_COUNT)
     entry = await _entry(store, record, to) if to is not None else None
     from llm_do.threads.managers.pydantic_conversations import Conversations
 
@@ -178,9 +179,13 @@ def read_export(file: str) -> str:
         )
         return data.decode("utf-8")
     except OSError as error:
-        raise UsageError(f"{file} can't be read: {error.strerror or error}") from error
+        raise UsageError(
+            f"{file} can't be read: {error.strerror or error}", hint="Name what `llm-do threads export` wrote, or -."
+        ) from error
     except UnicodeDecodeError as error:
-        raise UsageError(f"{file} is not UTF-8, at byte {error.start}") from error
+        raise UsageError(
+            f"{file} is not UTF-8, at byte {error.start}", hint="Name what `llm-do threads export` wrote."
+        ) from error
 
 
 def _message_lines(message: Any) -> list[str]:

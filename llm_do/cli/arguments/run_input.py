@@ -172,13 +172,16 @@ def _from_json(text: str) -> object:
     try:
         value: object = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique)
     except RecursionError as error:
-        raise InputError("--input-json is nested too deeply") from error
+        raise InputError("--input-json is nested too deeply", hint="Pass it as a file with --attach.") from error
     except ValueError as error:
         raise InputError(
             f"--input-json is not JSON: {error}", hint="""Quote it, as in '{"input": "text"}'."""
         ) from error
     if not isinstance(value, str | dict):
-        raise InputError(f"--input-json must hold an object or a string, not {json.dumps(value)[:40]}")
+        raise InputError(
+            f"--input-json must hold an object or a string, not {json.dumps(value)[:40]}",
+            hint="""Name the field, as in '{"input": ...}'.""",
+        )
     return cast("object", value)
 
 
@@ -216,7 +219,10 @@ def _read_attachments(files: Sequence[str], root: Path, notice: Callable[[str], 
             with path.open("rb") as stream:
                 found.data[name] = stream.read(READ_LIMIT)
         except OSError as error:
-            raise InputError(f"can't attach {file!r}: {error.strerror or error}") from error
+            raise InputError(
+                f"can't attach {file!r}: {error.strerror or error}",
+                hint="Paths are relative to the current folder; - is stdin.",
+            ) from error
         found.names.append(name)
     return found
 

@@ -112,7 +112,10 @@ def _current(*, quiet: bool) -> ProjectLocation:
             write_stderr(f"project: {sanitize(os.path.relpath(found.manifest or found.root, here))}\n")
         return found
     except OSError as error:
-        raise UsageError(f"the current folder can't be read: {error.strerror or error}") from error
+        raise UsageError(
+            f"the current folder can't be read: {error.strerror or error}",
+            hint="Change to a folder that exists, or name the project with --project.",
+        ) from error
 
 
 def _path_of(found: ProjectLocation) -> Path:

@@ -34,7 +34,10 @@ def parse_changes(values: Sequence[str], now: Mapping[str, Any]) -> dict[str, An
 def _replace_value(old: object, path: Sequence[str], value: Any, key: str) -> dict[str, Any]:
     """A copy of an object with another value at a path; None removes it."""
     if not isinstance(old, Mapping | None):
-        raise UsageError(f"{key} can't be set: {path[0]!r} would be in {json.dumps(old)[:40]}, which is not an object")
+        raise UsageError(
+            f"{key} can't be set: {path[0]!r} would be in {json.dumps(old)[:40]}, which is not an object",
+            hint=f"Write the complete setting as JSON: {key.partition('.')[0]}='{{...}}'.",
+        )
     name, *rest = path
     new = dict(cast("Mapping[str, Any]", old or {}))
     if rest:

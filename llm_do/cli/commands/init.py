@@ -101,7 +101,10 @@ def write(root: Path, files: dict[str, str], report: Callable[[str], object]) ->
                 stream.write(text)
             report(f"{path}\n")
     except OSError as error:
-        raise UsageError(f"{error.filename or root} can't be written: {error.strerror or error}") from error
+        raise UsageError(
+            f"{error.filename or root} can't be written: {error.strerror or error}",
+            hint="Name a folder that you may write to: llm-do init DIR.",
+        ) from error
 
 
 def _next_steps(folder: str) -> str:

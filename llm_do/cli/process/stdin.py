@@ -56,7 +56,10 @@ def read_bytes(notice: Callable[[str], None], *, limit: int | None = None, numbe
             parts.append(part)
             size += len(part)
     except OSError as error:
-        raise InputError(f"stdin can't be read: {error.strerror or error}") from error
+        raise InputError(
+            f"stdin can't be read: {error.strerror or error}",
+            hint="Pipe a file or a program's output; < /dev/null is none.",
+        ) from error
     return b"".join(parts)
 
 

@@ -44,7 +44,10 @@ def read_keys(folder: Path | None, file: str | None = None) -> dict[str, str]:
         try:
             found |= _keys(Path(file).expanduser())
         except OSError as error:
-            raise UsageError(f"the env file {file} can't be read: {error.strerror or error}") from error
+            raise UsageError(
+                f"the env file {file} can't be read: {error.strerror or error}",
+                hint="--env-file names a file of lines such as OPENAI_API_KEY=...",
+            ) from error
         except (ValueError, RuntimeError) as error:
             raise UsageError(f"the env file {file} is not text in UTF-8", hint="Save it as UTF-8.") from error
     return found

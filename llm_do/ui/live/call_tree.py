@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 
+from llm_do._startup.frozen import frozen
 from llm_do.runtime.record.events import (
     ApprovalRequestedEvent,
     ApprovalResolvedEvent,
@@ -69,6 +71,8 @@ class Node:
         about: What distinguishes it from its siblings: its label, or the beginning of its input.
         calls: How many nested calls it has made.
         done: How many of them have ended.
+        firsts: What distinguishes the first call of each path among them.
+        shared: The beginning that this has in common with all further calls of the path.
     """
 
     call_id: str
@@ -83,12 +87,33 @@ class Node:
     about: str = ""
     calls: int = 0
     done: int = 0
+    firsts: dict[str, str] = field(default_factory=dict[str, str])
+    shared: dict[str, str] = field(default_factory=dict[str, str])
 
     def set_waiting(self, tool_call_id: str, *, waits: bool) -> None:
         """Mark a tool call as waiting for a person, or not any more."""
         tool = self.tools.get(tool_call_id)
         if tool is not None:
             tool.asked = waits
+
+
+@frozen
+class _Row:
+    """A drawn line, and whether it is a call's."""
+
+    line: str
+    is_call: bool = False
+
+
+@frozen
+class _Drawing:
+    """How the tree is drawn this time: rows of text below a call, one line a call or more, and each call's children."""
+
+    now: float
+    columns: int
+    tail: int
+    compact: bool
+    below: Mapping[str, list[Node]]
 
 
 class CallTree:
@@ -147,8 +172,13 @@ class CallTree:
         self._nodes[event.call_id] = Node(
             event.call_id, event.parent_call_id, event.path, event.time, about=input_text(event, _ABOUT)
         )
-        if event.parent_call_id in self._nodes:
-            self._nodes[event.parent_call_id].calls += 1
+        parent = self._nodes.get(event.parent_call_id or "")
+        if parent is not None:
+            about = self._nodes[event.call_id].about
+            parent.calls += 1
+            first = parent.firsts.setdefault(event.path, about)
+            if first is not about:
+                parent.shared[event.path] = _common_beginning(parent.shared.get(event.path, first), about)
 
     def _end(self, node: Node) -> None:
         del self._nodes[node.call_id]
@@ -156,42 +186,63 @@ class CallTree:
         if node.parent in self._nodes:
             self._nodes[node.parent].done += 1
 
-    def draw(self, now: float, columns: int, rows: int) -> list[str]:
-        """The tree as lines."""
-        known = self._nodes
-        roots = [node for node in known.values() if node.parent not in known]
-        for tail in (TAIL, 1, 0):
-            found = [line for node in roots for line in self._lines(node, "", "", now, columns - 1, tail)]
-            if len(found) <= rows:
-                return found
-        hidden = len(found) - rows + 1
-        return [*found[: rows - 1], paint(f"{self._marks[3]} {hidden} more", "quiet", color=self._color)]
+    def about(self, node: Node) -> str:
+        """What distinguishes a call from its siblings: its input, without the beginning that all of theirs have."""
+        parent = self._nodes.get(node.parent or "")
+        shared = parent.shared.get(node.path, "") if parent is not None else ""
+        cut = shared.rfind(" ") + 1
+        if cut < _LEAST or len(node.about) <= cut or not node.about.startswith(shared[:cut]):
+            return node.about
+        return f"{self._marks[3]}{node.about[cut:]}"
 
-    def _lines(self, node: Node, first: str, rest: str, now: float, columns: int, tail: int) -> Iterator[str]:
-        name = node.path if not first else node.path.rpartition("/")[2]
-        facts = [seconds_text(now - node.started), *usage_text(node.tokens, node.cost)]
-        if node.calls > 1:
-            facts.append(f"{node.done} of {node.calls} done")
-        if node.retry:
-            facts.append(node.retry)
-        about = node.about if first else ""
-        yield self._line(first, sanitize(name), self._dot.join(facts), "name", columns, about)
-        children = [child for child in self._nodes.values() if child.parent == node.call_id]
+    def draw(self, now: float, columns: int, rows: int) -> list[str]:
+        """The tree as lines; where it is too high, streamed text goes first, then lines of their own for tools."""
+        roots: list[Node] = []
+        below: dict[str, list[Node]] = {}
+        for node in self._nodes.values():
+            if node.parent is None or node.parent not in self._nodes:
+                roots.append(node)
+            else:
+                below.setdefault(node.parent, []).append(node)
+        found: list[_Row] = []
+        for tail, compact in ((TAIL, False), (1, False), (0, False), (0, True)):
+            drawing = _Drawing(now, columns - 1, tail, compact, below)
+            # Of thousands of calls, only what could be shown is drawn.
+            found = list(islice((row for node in roots for row in self._rows(node, "", "", drawing)), rows + 1))
+            if len(found) <= rows:
+                return [row.line for row in found]
+        shown = found[: rows - 1]
+        hidden = len(self._nodes) - sum(row.is_call for row in shown)
+        return [*(row.line for row in shown), paint(f"{self._marks[3]} {hidden} more", "quiet", color=self._color)]
+
+    def _rows(self, node: Node, first: str, rest: str, drawing: _Drawing) -> Iterator[_Row]:
+        columns = drawing.columns
+        children = drawing.below.get(node.call_id, [])
         called = {child.call_id for child in children} | self._over
         tools = [tool for key, tool in node.tools.items() if not _is_call(key, node.call_id, called)]
-        text = list(_tail(node.text, columns - len(rest) - 3, tail)) if node.text and tail else []
-        for piece in text:
-            yield truncate(f"{rest}{self._marks[2]}{piece}", columns)
+        name = node.path if not first else node.path.rpartition("/")[2]
+        facts = [seconds_text(drawing.now - node.started), *usage_text(node.tokens, node.cost)]
+        facts += [f"{node.done} of {node.calls} done"] if node.calls > 1 else []
+        facts += [node.retry] if node.retry else []
+        about = self.about(node) if first else ""
+        if drawing.compact and len(tools) == 1 and not children and first:
+            tool = tools.pop()
+            about = f"{about}{self._dot}{tool.text}" if about else tool.text
+            facts += ["waits for approval"] if tool.asked else []
+        yield _Row(self._line(first, sanitize(name), self._dot.join(facts), "name", columns, about), is_call=True)
+        room = columns - len(rest) - 3
+        for piece in _tail(node.text, room, drawing.tail) if node.text and drawing.tail else ():
+            yield _Row(truncate(f"{rest}{self._marks[2]}{piece}", columns))
         left = len(tools) + len(children)
         for tool in tools:
             left -= 1
-            waits = "waits for approval" if tool.asked else seconds_text(now - tool.started)
+            waits = "waits for approval" if tool.asked else seconds_text(drawing.now - tool.started)
             mark = self._marks[0 if left else 1]
-            yield self._line(rest + mark, tool.text, waits, "warn" if tool.asked else "tool", columns)
+            yield _Row(self._line(rest + mark, tool.text, waits, "warn" if tool.asked else "tool", columns))
         for child in children:
             left -= 1
-            mark, below = self._marks[0 if left else 1], self._marks[2] if left else "   "
-            yield from self._lines(child, rest + mark, rest + below, now, columns, tail)
+            mark, under = self._marks[0 if left else 1], self._marks[2] if left else "   "
+            yield from self._rows(child, rest + mark, rest + under, drawing)
 
     def _line(self, indent: str, text: str, facts: str, style: str, columns: int, about: str = "") -> str:
         room = columns - len(indent)
@@ -204,6 +255,11 @@ class CallTree:
         facts = truncate(facts, max(room - len(shown) - 2, 0)) if room - len(shown) - 2 > 4 else ""
         line = f"{indent}{paint(shown, style, color=self._color)}"
         return line + (f"  {paint(facts, 'quiet', color=self._color)}" if facts else "")
+
+
+def _common_beginning(one: str, other: str) -> str:
+    length = next((index for index, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), None)
+    return one[: min(len(one), len(other)) if length is None else length]
 
 
 def _add_usage(node: Node, event: UsageEvent) -> None:

@@ -116,7 +116,8 @@ class Transcript:
         status = "" if good else f" {event.status}"
         head = truncate(f"{sanitize(event.path)}{status}", max(columns - len(facts) - 5, 10))
         left = columns - text_width(head) - len(facts) - 7
-        about = f"  {truncate(node.about, left)}" if node.about and left >= _LEAST else ""
+        shown = self._tree.about(node)
+        about = f"  {truncate(shown, left)}" if shown and left >= _LEAST else ""
         line = f"{mark} {paint(head, 'name', color=self._color)}{about}  {paint(facts, 'quiet', color=self._color)}\n"
         output = shorten_middle(event.output, 400) if event.output is not None else ""
         return line + (self._cut(f"  {self._gives} ", output, columns, "quiet") if output else "")

@@ -145,7 +145,7 @@ def _args(words: Sequence[str], schema: Mapping[str, Any], primary: str | tuple[
     if not words:
         return {}
     if main is None:
-        raise UsageError("the tool takes no arguments")
+        raise UsageError("the tool takes no arguments", hint="Leave out what follows the tool's name.")
     return {main: _value(" ".join(words), properties.get(main, {}))}
 
 
