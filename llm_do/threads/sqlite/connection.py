@@ -15,7 +15,7 @@ from llm_do.threads.sqlite.migrations import MIGRATIONS, migrate, version_of
 from llm_do.threads.sqlite.store_file import StoreFile, create_file, is_writable, refuse_if_lost
 from llm_do.threads.sqlite.turns import Turns
 
-__all__ = ["ReadOnlyStoreError", "StoreConnection", "connect", "translate_error", "translate_sqlite_errors"]
+__all__ = ["ReadOnlyStoreError", "StoreConnection", "connect", "translate_sqlite_errors"]
 
 PATIENCE = 30.0
 """Seconds that a transaction waits for another process to finish its own."""
@@ -155,18 +155,18 @@ def translate_sqlite_errors(name: str) -> Generator[None]:
     """Raise SQLite's errors as `StoreError`s that explain them in one sentence."""
     try:
         yield
-    except Exception as error:
-        translated = translate_error(error, name)
-        if translated is error:
-            raise
-        raise translated from error
+    except LlmDoError:
+        raise
+    except _TRANSLATED as error:
+        raise _translate(error, name) from error
 
 
-def translate_error(error: Exception, name: str) -> Exception:
-    """Explain an error of SQLite or the system in one sentence; any other is returned as it is."""
+_TRANSLATED = (UnicodeEncodeError, OSError, sqlite3.Error)
+
+
+def _translate(error: Exception, name: str) -> LlmDoError:
+    """Explain an error of SQLite or the system in one sentence."""
     match error:
-        case LlmDoError():
-            return error
         case UnicodeEncodeError():
             text = f"{error.object[:60]!r} can't be stored: it contains a lone surrogate"
             return UsageError(text, hint="Use only valid Unicode text.")
@@ -174,10 +174,8 @@ def translate_error(error: Exception, name: str) -> Exception:
             return StoreError(f"{name} can't be written: {error.strerror}", hint="Is the folder read-only?")
         case OSError():
             return StoreError(f"{name} can't be opened: {error.strerror or error}")
-        case sqlite3.Error():
-            return _explained(str(error), name)
         case _:
-            return error
+            return _explained(str(error), name)
 
 
 def _explained(text: str, name: str) -> StoreError:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from llm_do.threads.sqlite.connection import StoreConnection, translate_error, translate_sqlite_errors
+from llm_do.threads.sqlite.connection import StoreConnection, translate_sqlite_errors
 from llm_do.threads.sqlite.migrations import roll_back_on_error
 
 __all__ = ["Job", "Outcome", "commit", "read_all", "same_error", "write_all"]
@@ -101,12 +101,10 @@ def _within_savepoint(connection: StoreConnection, job: Job) -> Outcome:
 
 def _outcome_of(connection: StoreConnection, job: Job) -> Outcome:
     try:
-        return Outcome(job(connection.db))
+        with translate_sqlite_errors(connection.name):
+            return Outcome(job(connection.db))
     except Exception as error:  # noqa: BLE001 (raised where the outcome is waited for)
-        translated = translate_error(error, connection.name)
-        if translated is not error:
-            translated.__cause__ = error
-        return Outcome(error=translated)
+        return Outcome(error=error)
 
 
 def same_error(error: BaseException, count: int) -> list[Outcome]:
