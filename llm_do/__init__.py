@@ -30,6 +30,7 @@ _EXPORTS = {
     "BudgetError": "llm_do.errors",
     "CallContext": "llm_do.runtime.context.call_context",
     "CallRecord": "llm_do.runtime.record.results",
+    "CassetteMissError": "llm_do.errors",
     "ContextValidationError": "llm_do.errors",
     "DepthLimitError": "llm_do.errors",
     "Diagnostic": "llm_do.diagnostics.diagnostic",
@@ -112,6 +113,7 @@ if TYPE_CHECKING:
     from llm_do.errors import (
         AbortedError as AbortedError,
         BudgetError as BudgetError,
+        CassetteMissError as CassetteMissError,
         ContextValidationError as ContextValidationError,
         DepthLimitError as DepthLimitError,
         EntryError as EntryError,

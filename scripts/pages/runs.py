@@ -195,9 +195,11 @@ def _object(kind: type, data: Mapping[str, Any]) -> str:
 
 def _statuses() -> str:
     raised: dict[Status, list[str]] = {}
-    for name in llm_do.errors.__all__:
-        kind = getattr(llm_do.errors, name)
-        if isinstance(kind, type) and issubclass(kind, LlmDoError) and kind.__subclasses__() == []:
+    public = {name: getattr(llm_do.errors, name) for name in llm_do.errors.__all__}
+    classes = {kind for kind in public.values() if isinstance(kind, type)}
+    for name, kind in public.items():
+        # Subclasses that aren't public don't matter: whether they exist depends on what has been imported.
+        if isinstance(kind, type) and issubclass(kind, LlmDoError) and not set(kind.__subclasses__()) & classes:
             raised.setdefault(kind.status, []).append(f"[{code(name)}](python-errors.md#{anchor(name)})")
     rows = [
         [code(status), _CODES.get(status, str(number)), STATUSES[status], ", ".join(raised.get(status, ()))]

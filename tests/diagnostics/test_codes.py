@@ -24,6 +24,7 @@ TRIGGERS: dict[str, tuple[str, int, int]] = {
     "LD106": ("---\nname: a: b\n---\n", 2, 8),
     "LD107": (" ---\nname: a\n---\n", 1, 1),
     "LD108": ("---\nname: a\n--- \n", 3, 1),
+    "LD109": ("---\nname: a\n---\nHelp.\u200b\n", 4, 6),
     "LD110": ("---\nname: a\nname: b\n---\n", 3, 1),
     "LD111": ("---\nname: !x a\n---\n", 2, 7),
     "LD112": ("---\nname: a\n<<: {}\n---\n", 3, 1),

@@ -56,7 +56,8 @@ def test_the_example_links_beside_the_files_it_names(tmp_path: Path, monkeypatch
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
 
-    assert list(Project.load(tmp_path).warnings) == []
+    # The programs of its servers are on no machine.
+    assert [each for each in Project.load(tmp_path).warnings if each.code != "LD707"] == []
 
 
 def test_the_example_shows_every_key() -> None:

@@ -93,7 +93,8 @@ def test_a_table_has_every_key_of_an_object_of_the_files(kind: Any, name: str) -
 def test_the_example_links_without_a_finding(manifest: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LLM_DO_MODEL", raising=False)
 
-    assert list(Project.load(EXAMPLE / manifest).warnings) == []
+    # The programs of its servers are on no machine.
+    assert [each for each in Project.load(EXAMPLE / manifest).warnings if each.code != "LD707"] == []
 
 
 def test_the_blocks_about_files_are_files_of_the_example() -> None:

@@ -32,8 +32,8 @@ __all__ = [
 ApprovalMode = Literal["prompt", "approve_all", "reject_all"]
 
 Answer = Literal["once", "all", "session", "always", "deny", "abort", "unanswered"]
-"""An answer: allow one call, all identical calls of the response, or such calls for the session or for good; deny; end
-the run; or say that no one could be asked, which denies the call."""
+"""An answer: allow one call, the response's identical calls, such calls for the session or for good; deny; end the run;
+or say that no one could be asked."""
 
 ALL_ANSWERS: tuple[Answer, ...] = get_args(Answer)
 
