@@ -25,13 +25,13 @@ from llm_do.toolsets.shell.sandbox.wall import Wall
 
 __all__ = ["Confinement", "command_wall", "confine", "program_folders", "reading_wall"]
 
-_MOST_FILES = 1_000
+_MOST_FILES = 100
 """More files than this aren't kept one by one: then whole folders are."""
 
 _TEMPORARY = ("/tmp/", "/var/tmp/")
 """Folders in whose place a command sees a scratch folder."""
 
-_CROWDED = 10
+_CROWDED = 5
 """How many files of code make a folder one that is kept as a whole, if there are too many."""
 
 _GIT_CODE = ("hooks", "config", "config.worktree")
