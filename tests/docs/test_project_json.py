@@ -12,6 +12,7 @@ import pytest
 from llm_do import Project
 from llm_do.formats.editor_schema import project_schema
 from llm_do.formats.manifest import parse_manifest
+from tests.support.programs import install_program
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = (ROOT / "project.json.example").read_text(encoding="utf-8")
@@ -52,6 +53,7 @@ def test_the_example_parses_without_a_finding() -> None:
 
 def test_the_example_links_beside_the_files_it_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WIKI_TOKEN", "secret")
+    install_program(tmp_path / "programs", "notes-server", monkeypatch)
     for name, text in {**FILES, "project.json": EXAMPLE}.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")

@@ -24,6 +24,7 @@ from llm_do.project.builtin_toolsets import BUILTINS, find_builtin, known_tools
 from llm_do.runtime.record.events import EVENT_TYPES, Event, EventBase
 from scripts import reference
 from scripts.pages import api, docstrings, markdown, project_files, runs, samples, schemas, toolsets
+from tests.support.programs import install_program
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -90,8 +91,9 @@ def test_a_table_has_every_key_of_an_object_of_the_files(kind: Any, name: str) -
 
 
 @pytest.mark.parametrize("manifest", ["project.json", "flow.json"])
-def test_the_example_links_without_a_finding(manifest: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_example_links_without_a_finding(manifest: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LLM_DO_MODEL", raising=False)
+    install_program(tmp_path, "maps-server", monkeypatch)
 
     # The programs of its servers are on no machine.
     assert [each for each in Project.load(EXAMPLE / manifest).warnings if each.code != "LD707"] == []
