@@ -107,7 +107,8 @@ def command_wall(
     real = root.resolve()
     unread = [] if secrets else [path for path in scan.secrets if not matches_any_path(path, spec.readable)]
     hidden = [*_below(real, unread), *_home_secrets(), real / FOLDER]
-    shown = [*visible, real / FOLDER / "artifacts"]
+    # A program's own folder in the project can be read anyway, and made visible it couldn't be written.
+    shown = [*(folder for folder in visible if not folder.is_relative_to(real)), real / FOLDER / "artifacts"]
     more = [Path(os.path.realpath(real / Path(folder).expanduser())) for folder in spec.writable]
     if not scan.complete:
         return Wall(real, more, [real], hidden, shown, network)
