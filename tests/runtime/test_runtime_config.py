@@ -61,7 +61,7 @@ def test_the_smallest_limits_are_valid(limits: dict[str, int]) -> None:
 def test_an_agent_that_may_make_no_request_makes_none() -> None:
     model = script("x")
 
-    assert carry_out(Runtime(project_of([agent("main", model, max_steps=0)]))).status == "limited"
+    assert carry_out(Runtime(project_of([agent("main", model, max_steps=0)]))).status == "invalid"
     assert model.asked == []
 
 

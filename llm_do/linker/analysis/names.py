@@ -98,7 +98,7 @@ class Names:
         file = self.functions.get(name) if "tool" in kinds or "toolset" in kinds else None
         file = file or (self.toolsets.get(name) if "toolset" in kinds else None)
         if file is not None:
-            return problems.unexported_name(noun, name, file, "TOOLS" if "tool" in kinds else "TOOLSETS")
+            return problems.unexported_name(noun, name, file, "TOOLSETS" if "toolset" in kinds else "TOOLS")
         if "toolset" in kinds and name in CONFIGURABLE:
             return problems.toolset_type(noun, name, [each for each in BUILTINS if each.startswith(name)])
         self._proposed += 1
