@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias, cast
 
 from llm_do._startup.frozen import frozen
+from llm_do.policy.call_effects import covers_effects, touches_effects
 from llm_do.policy.command_patterns import is_pipeline
 from llm_do.policy.pattern import ArgumentPattern, Pattern
 from llm_do.policy.values import Host, Pipeline, ToolCallInfo, real_path
@@ -73,9 +74,13 @@ def covers(pattern: Pattern, call: ToolCallInfo | PreparedCall) -> frozenset[int
     """Return the stages of a call that a pattern allows; several patterns together may allow a pipeline."""
     prepared = prepare_call(call)
     call = prepared.call
-    if prepared.unresolved or not pattern.tool.matches(call.tool_name) or not _agent_matches(pattern, call, fold=False):
+    if prepared.unresolved or not _agent_matches(pattern, call, fold=False):
         return frozenset()
     everything = frozenset(range(prepared.stages))
+    if pattern.action is not None:
+        return everything if covers_effects(pattern, call, prepared.targets) else frozenset()
+    if not pattern.tool.matches(call.tool_name):
+        return frozenset()
     if not _names_all_resolved(pattern, call):
         return frozenset()
     for name, argument in _arguments(pattern, call):
@@ -100,6 +105,10 @@ def matches(pattern: Pattern, call: ToolCallInfo | PreparedCall, *, restrictive:
     call = prepared.call
     if not restrictive:
         return len(covers(pattern, prepared)) == prepared.stages
+    if pattern.action is not None:
+        return _agent_matches(pattern, call, fold=True) and touches_effects(
+            pattern, call, prepared.targets, prepared.others
+        )
     if not (pattern.tool.matches(call.tool_name) or (call.tool and pattern.tool.matches(call.tool))):
         return False
     if not _agent_matches(pattern, call, fold=True):

@@ -9,6 +9,8 @@
     writer:write_file(reports/**)        only from the agent `writer`
     main/writer:write_file(reports/**)   only at this call path
     plane::select_project                another spelling of plane_select_project
+    files.write(secret/**)               whatever tool changes a file there; likewise files.read
+    net(*.example.org)                   whatever tool reaches the host
 
 `*`, `?` and `[...]` are wildcards in every part. Quotes and backslashes make any character literal: spaces, commas,
 parentheses, wildcards.
@@ -19,11 +21,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Literal, get_args
 
 from llm_do.policy.command_patterns import CommandGlob
 from llm_do.text.globs import Atom, Atoms, Glob, PathGlob, character_class
 
-__all__ = ["ArgumentPattern", "Pattern", "PatternError", "parse_pattern"]
+__all__ = ["ACTIONS", "Action", "ArgumentPattern", "Pattern", "PatternError", "parse_pattern"]
+
+Action = Literal["files.read", "files.write", "net"]
+"""What a rule may be about instead of a tool: an effect, whichever tool has it."""
+
+ACTIONS: tuple[Action, ...] = get_args(Action)
 
 _NAMED = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*=")
 
@@ -76,10 +84,11 @@ class Pattern:
     agent_path: PathGlob | None = field(default=None, repr=False)
     primary: ArgumentPattern | None = field(default=None, repr=False)
     named: tuple[tuple[str, ArgumentPattern], ...] = field(default=(), repr=False)
+    action: Action | None = None
 
     def names_tool(self, name: str) -> bool:
         """Whether the pattern applies to a tool with this name on the wire."""
-        return self.tool.matches(name)
+        return self.action is None and self.tool.matches(name)
 
 
 def parse_pattern(text: str) -> Pattern:
@@ -121,14 +130,19 @@ class _Reader:
                 f"there is a stray {self.text[self.at]!r}",
                 "write `tool`, `tool(PATTERN)` or `tool(name=PATTERN, ...)`; quote a character that belongs to a name",
             )
+        glob = Glob(head)
+        action = glob.literal if glob.literal in ACTIONS else None
+        if action is not None and named:
+            raise self.fail(f"{action} has no arguments with names", f"write `{action}(PATTERN)`", 0)
         by_path = agent is not None and any(atom.text == "/" for atom in agent)
         return Pattern(
             self.text,
-            Glob(head),
+            glob,
             agent=Glob(agent) if agent and not by_path else None,
             agent_path=PathGlob.of(agent) if agent and by_path else None,
             primary=primary,
             named=named,
+            action=action,
         )
 
     def name(self) -> Atoms:

@@ -7,17 +7,24 @@ calls.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from llm_do.policy.arguments import resolve_by_text
 from llm_do.policy.command_patterns import is_pipeline
 from llm_do.policy.matcher import matches
-from llm_do.policy.pattern import ArgumentPattern, Pattern, PatternError, parse_pattern
+from llm_do.policy.pattern import Action, ArgumentPattern, Pattern, PatternError, parse_pattern
 from llm_do.policy.rules import Rule, RuleFault
 from llm_do.policy.tool_facts import ToolFacts
 from llm_do.policy.values import ToolCallInfo
 
 __all__ = ["check_examples", "facts_of_call", "is_overly_broad"]
+
+_EFFECTS: Mapping[Action, ToolFacts] = {
+    "files.read": ToolFacts(primary="path", paths=["path"], reads=["path"]),
+    "files.write": ToolFacts(primary="path", paths=["path"], writes=["path"]),
+    "net": ToolFacts(primary="url", hosts=["url"]),
+}
+"""The facts of a tool with one effect, for the examples of rules that are about it."""
 
 _UNKNOWN = ToolFacts(primary="argument")
 """The facts of a tool that is unknown before a run: its arguments are text."""
@@ -41,6 +48,9 @@ def is_overly_broad(rule: Rule, tools: Iterable[ToolFacts]) -> bool:
     pattern = rule.pattern
     if rule.effect != "allow":
         return False
+    if pattern.action is not None:
+        argument = pattern.primary
+        return argument is None or argument.plain.is_star or argument.path.segments == (None,)
     arguments = [pattern.primary] if pattern.primary else [argument for _, argument in pattern.named]
     if all(argument.plain.is_star for argument in arguments) and (pattern.tool.is_star or not pattern.tool.prefix):
         return True
@@ -78,6 +88,8 @@ def check_examples(rule: Rule, tools: Iterable[ToolFacts]) -> tuple[RuleFault, .
     faults: list[RuleFault] = []
     restrictive = rule.effect != "allow"
     facts = [each for each in dict.fromkeys(tools) if each.has_arguments_of(rule.pattern)] or [_UNKNOWN]
+    if rule.pattern.action is not None:
+        facts = [_EFFECTS[rule.pattern.action]]
     for key, examples, expected in (("allows", rule.allows, not restrictive), ("refuses", rule.refuses, restrictive)):
         for index, example in enumerate(examples):
             path = (*rule.path, key, index)
@@ -125,7 +137,10 @@ def _text_of(argument: ArgumentPattern) -> str:
 def _example_call(pattern: Pattern, example: str, facts: ToolFacts) -> ToolCallInfo | None:
     """Return the tool call that an example describes, or None if it doesn't have the shape of the rule."""
     names = [name for name, _ in pattern.named]
-    if pattern.primary is not None or not names:
+    if pattern.action is not None:
+        effects = {"files.read": facts.reads, "files.write": facts.writes}.get(pattern.action, facts.hosts)
+        values = dict.fromkeys(effects or ("argument",), example)
+    elif pattern.primary is not None or not names:
         values = dict.fromkeys(facts.primary_arguments or ("argument",), example)
     elif len(names) == 1:
         values = {names[0]: example}
@@ -146,4 +161,6 @@ def _example_call(pattern: Pattern, example: str, facts: ToolFacts) -> ToolCallI
         path="/".join(part.sample if part else "x" for part in segments) or "main",
         primary=facts.primary,
         resolved=resolve_by_text(facts, values),
+        reads=tuple(facts.reads),
+        writes=tuple(facts.writes),
     )

@@ -77,6 +77,8 @@ class ToolFacts:
 
     def has_arguments_of(self, pattern: Pattern) -> bool:
         """Whether the tool has the arguments that a pattern names, as far as they are known."""
+        if pattern.action is not None:
+            return True
         if pattern.primary is not None:
             return self.primary is not None
         return self.arguments is None or all(name in self.arguments for name, _ in pattern.named)

@@ -142,6 +142,8 @@ class ToolCallInfo:
         resolved: The values that the toolset resolved arguments to, by name. A rule matches them instead of the
             argument's text. If one is None, no rule can allow the call. A rule that constrains arguments must name
             every resolved argument that isn't primary, such as the directory of a command.
+        reads: Names of the arguments whose targets the call reads, as its tool's facts say.
+        writes: Names of the arguments whose targets it changes.
         restrictive: Further resolved values, which only rules that deny or ask match: the directory of a command that
             does the same in any directory.
     """
@@ -158,6 +160,8 @@ class ToolCallInfo:
     resolved: Mapping[str, Resolved] = field(default_factory=dict[str, Resolved])
     makers: tuple[str, ...] = ()
     restrictive: Mapping[str, Resolved] = field(default_factory=dict[str, Resolved])
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
 
 
 @frozen

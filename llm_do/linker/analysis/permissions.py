@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from llm_do._startup.frozen import frozen
 from llm_do.linker.analysis.inventory import AgentTools, KnownTool
+from llm_do.policy.call_effects import concerns
 from llm_do.policy.decision import decide
 from llm_do.policy.rules import Policy, Rule
 from llm_do.policy.values import CALLS, Decision, Effect, ToolCallInfo
@@ -86,7 +87,8 @@ def permission_for(
     rules = [
         rule
         for rule in policy.rules
-        if (rule.pattern.primary is not None or rule.pattern.named) and _applies(rule, tool, own, path)
+        if (rule.pattern.primary is not None or rule.pattern.named or rule.pattern.action is not None)
+        and _applies(rule, tool, own, path)
     ]
     return Permission(tool, decision, rules, tool.facts.decides and decision.source in ("toolset", "default"))
 
@@ -97,6 +99,8 @@ def _applies(rule: Rule, tool: KnownTool, agent: str, path: str) -> bool:
         return False
     if pattern.agent_path is not None and not pattern.agent_path.matches(path.split("/"), restrictive=True):
         return False
+    if pattern.action is not None:
+        return concerns(pattern, tool.facts)
     return pattern.names_tool(tool.name) or (rule.effect != "allow" and pattern.names_tool(tool.tool))
 
 

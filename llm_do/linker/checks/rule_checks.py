@@ -18,6 +18,7 @@ from llm_do.linker.analysis.names import Names
 from llm_do.linker.analysis.open_names import may_be_listed
 from llm_do.linker.analysis.permissions import find_escalations, permission_for
 from llm_do.linker.sources.conversion import runtime_settings
+from llm_do.policy.call_effects import concerns
 from llm_do.policy.pattern import PatternError, parse_pattern
 from llm_do.policy.proofs import check_examples, is_overly_broad
 from llm_do.policy.rules import Policy, Rule, RuleFault, build_policy
@@ -136,7 +137,7 @@ def _may_be_open(
         if agent not in subjects.open:
             continue
         origins = subjects.origins.get(agent)
-        if not origins or literal is None:
+        if not origins or literal is None or rule.pattern.action is not None:
             return True
         if may_be_listed(literal, known, origins, names.taken, own=rule.effect != "allow"):
             return True
@@ -153,7 +154,7 @@ def find_idle_pattern(text: str, project: Project) -> str | None:
     every = [inventory.of(spec) for spec, _ in every_agent(project.registry)]
     tools = [tool for own in every for tool in own.tools]
     literal = rule.pattern.tool.literal
-    if literal is None or literal.startswith(_GIVEN):
+    if literal is None or rule.pattern.action is not None or literal.startswith(_GIVEN):
         return None
     known, origins = [tool.name for tool in tools], [origin for own in every for origin in own.open]
     if literal not in known and may_be_listed(literal, known, origins, project.registry, own=True):
@@ -218,6 +219,8 @@ def _nothing(
 
 def _check_arguments(rule: Rule, spoken: Sequence[KnownTool], names: Names, place: Location, *, some: bool) -> None:
     pattern = rule.pattern
+    if pattern.action is not None:
+        return
     if pattern.primary is not None:
         if all(tool.facts.primary is None for tool in spoken) and not some:
             tool = spoken[0]
@@ -240,6 +243,8 @@ def _agents(rule: Rule, subjects: Subjects) -> list[str]:
 
 def _speaks_of(rule: Rule, tool: KnownTool) -> bool:
     """Whether a rule's tool part matches; one that denies or asks also matches a tool's own name."""
+    if rule.pattern.action is not None:
+        return concerns(rule.pattern, tool.facts)
     return rule.pattern.names_tool(tool.name) or (rule.effect != "allow" and rule.pattern.names_tool(tool.tool))
 
 

@@ -56,7 +56,13 @@ def _check_rule(ctx: CallContext, rule: Rule, built: BuiltAgent, names: Sequence
     """Raise for a rule that restricts nothing, warn of one that allows nothing."""
     pattern, agent = rule.pattern, built.spec.name
     name = pattern.tool.literal
-    if name is None or name.startswith(_GIVEN) or name in names or (rule.effect != "allow" and name in own):
+    if (
+        name is None
+        or pattern.action is not None
+        or name.startswith(_GIVEN)
+        or name in names
+        or (rule.effect != "allow" and name in own)
+    ):
         return
     last = pattern.agent_path.segments[-1] if pattern.agent_path is not None and pattern.agent_path.segments else None
     scope = pattern.agent if pattern.agent is not None else last

@@ -95,6 +95,8 @@ class PendingCall:
             primary=traits.facts.primary,
             resolved=resolve_by_text(traits.facts, args) if traits.resolve is None else _resolve(traits.resolve, args),
             makers=self.makers,
+            reads=tuple(traits.facts.reads),
+            writes=tuple(traits.facts.writes),
             restrictive=_resolve(traits.restrict, args),
         )
 
