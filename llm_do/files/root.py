@@ -72,10 +72,11 @@ class Root:
         True
         >>> root.read("notes/../notes/today.md", limit=100)
         b'hello'
-        >>> root.read("../secret", limit=100)
-        Traceback (most recent call last):
-        ...
-        llm_do.files.refusals.FileRefusedError: ../secret: it is outside the root folder
+        >>> try:
+        ...     root.read("../secret", limit=100)
+        ... except FileRefusedError as error:
+        ...     print(error)
+        ../secret: it is outside the root folder
     """
 
     def __init__(self, path: str | Path, *, base: str | Path | None = None, by_descriptor: bool | None = None) -> None:
