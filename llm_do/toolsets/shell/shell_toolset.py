@@ -217,10 +217,7 @@ class Shell:
             outside = reading is not None and first_path_outside(self.root, cwd, reading.paths) is not None
             # Git compares files that it tracks, and would fail on one that it can't read.
             secrets = asked or bool(reading is not None and reading.git)
-            # A program of the project is visible with its folder, which may be writable.
-            root = self.root.path.resolve()
-            folders = program_folders(vector[0], path)
-            visible = [*visible, *(folder for folder in folders if not folder.is_relative_to(root))]
+            visible = [*visible, *program_folders(vector[0], path)]
             confined = await run_in_worker(guard.confine, vector, directory, visible, outside, secrets)
             vector, environment = list(confined.argv), {**confined.environment, **environment}
         if self.sandbox.reads_only:
