@@ -199,7 +199,7 @@ class _Line:
             if not one.answer.done():
                 one.answer.set_result(answer)
 
-    def fail(self, error: Exception) -> None:
+    def fail(self, error: BaseException) -> None:
         """Raise an error for everybody in line."""
         for one in self.waiting:
             if not one.answer.done():
@@ -256,7 +256,9 @@ class Broker:
                         line.pass_on(await self._put(line.waiting[0].question))
                     while line.waiting and (known := line.waiting[0].question.known()) is not None:
                         line.pass_on(known)
-        except Exception as error:  # noqa: BLE001 (those who wait raise it)
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # noqa: BLE001 (those who wait raise it, also a signal that ends the run)
             line.fail(error)
         finally:
             if self._lines.get(key) is line:
