@@ -1,7 +1,8 @@
 """How thorough property tests are: a few examples among the quick tests, many among the slow ones (`-m slow`).
 
 And that the tests find the same surroundings everywhere: a run in the background, which a shell starts with Ctrl-C
-ignored, can test Ctrl-C all the same, and what a CI system or a person has set (`CI`, `NO_COLOR`) changes nothing.
+or a hangup ignored, can test both all the same, and what a CI system or a person has set (`CI`, `NO_COLOR`) changes
+nothing.
 """
 
 from __future__ import annotations
@@ -27,12 +28,15 @@ CHANGES_A_RUN = re.compile(
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Normalize the environment, choose the number of examples, and make Ctrl-C work in processes that tests start."""
+    """Normalize the environment, choose the number of examples, and make signals work in processes that tests start."""
     for name in [name for name in os.environ if CHANGES_A_RUN.fullmatch(name)]:
         del os.environ[name]
     os.environ["TERM"] = "xterm"
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if threading.current_thread() is threading.main_thread():
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)
     settings.load_profile("thorough" if config.option.markexpr == "slow" else "quick")
 
 
