@@ -223,38 +223,45 @@ WHOLE = """
 run_started paper
 call_started paper
 call_started paper/1/writer
-text_done paper/1/writer text
+model_request paper/1/writer
 usage paper/1/writer
+text_done paper/1/writer text
 call_finished paper/1/writer completed
 call_started paper/2/desk
 call_started paper/2/desk/1/editor
+model_request paper/2/desk/1/editor
 usage paper/2/desk/1/editor
 tool_call paper/2/desk/1/editor delegate_to_press
 call_started paper/2/desk/1/editor/press
 call_started paper/2/desk/1/editor/press/1/clerk
+model_request paper/2/desk/1/editor/press/1/clerk
 usage paper/2/desk/1/editor/press/1/clerk
 tool_call paper/2/desk/1/editor/press/1/clerk transfer_to_printer
 tool_result paper/2/desk/1/editor/press/1/clerk transfer_to_printer success
 handoff paper/2/desk/1/editor/press/1/clerk
 call_finished paper/2/desk/1/editor/press/1/clerk completed
 call_started paper/2/desk/1/editor/press/2/printer
+model_request paper/2/desk/1/editor/press/2/printer
 usage paper/2/desk/1/editor/press/2/printer
 tool_call paper/2/desk/1/editor/press/2/printer send
 approval_requested paper/2/desk/1/editor/press/2/printer send
 approval_resolved paper/2/desk/1/editor/press/2/printer send allow
 tool_result paper/2/desk/1/editor/press/2/printer send success
-text_done paper/2/desk/1/editor/press/2/printer printer: sent printer
+model_request paper/2/desk/1/editor/press/2/printer
 usage paper/2/desk/1/editor/press/2/printer
+text_done paper/2/desk/1/editor/press/2/printer printer: sent printer
 call_finished paper/2/desk/1/editor/press/2/printer completed
 call_finished paper/2/desk/1/editor/press completed
 tool_result paper/2/desk/1/editor delegate_to_press success
-text_done paper/2/desk/1/editor edited
+model_request paper/2/desk/1/editor
 usage paper/2/desk/1/editor
+text_done paper/2/desk/1/editor edited
 call_finished paper/2/desk/1/editor completed
 call_finished paper/2/desk completed
 call_started paper/3/reader
-text_done paper/3/reader read
+model_request paper/3/reader
 usage paper/3/reader
+text_done paper/3/reader read
 call_finished paper/3/reader completed
 call_finished paper completed
 run_finished paper completed

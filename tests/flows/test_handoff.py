@@ -203,14 +203,16 @@ WHOLE = """
 run_started desk
 call_started desk
 call_started desk/1/triage
+model_request desk/1/triage
 usage desk/1/triage
 tool_call desk/1/triage transfer_to_billing
 tool_result desk/1/triage transfer_to_billing success
 handoff desk/1/triage
 call_finished desk/1/triage completed
 call_started desk/2/billing
-text_done desk/2/billing paid
+model_request desk/2/billing
 usage desk/2/billing
+text_done desk/2/billing paid
 call_finished desk/2/billing completed
 call_finished desk completed
 run_finished desk completed

@@ -124,15 +124,18 @@ WHOLE = """
 run_started crew
 call_started crew
 call_started crew/1/lead
+model_request crew/1/lead
 usage crew/1/lead
 tool_call crew/1/lead delegate_to_w
 call_started crew/1/lead/w
-text_done crew/1/lead/w dug
+model_request crew/1/lead/w
 usage crew/1/lead/w
+text_done crew/1/lead/w dug
 call_finished crew/1/lead/w completed
 tool_result crew/1/lead delegate_to_w success
-text_done crew/1/lead done
+model_request crew/1/lead
 usage crew/1/lead
+text_done crew/1/lead done
 call_finished crew/1/lead completed
 call_finished crew completed
 run_finished crew completed

@@ -217,32 +217,43 @@ WHOLE = """
 run_started article
 call_started article
 call_started article/1/a
-text_done article/1/a a's
+model_request article/1/a
 usage article/1/a
+text_done article/1/a a's
 call_finished article/1/a completed
 call_started article/2/b
-call_started article/2/c
-text_done article/2/b b's
+model_request article/2/b
 usage article/2/b
-text_done article/2/c c's
-usage article/2/c
+text_done article/2/b b's
 call_finished article/2/b completed
+call_started article/2/c
+model_request article/2/c
+usage article/2/c
+text_done article/2/c c's
 call_finished article/2/c completed
 call_started article/3/d
-text_done article/3/d d's
+model_request article/3/d
 usage article/3/d
+text_done article/3/d d's
 call_finished article/3/d completed
 call_finished article completed
 run_finished article completed
 """.strip().splitlines()
 
 
+def branch_by_branch(lines: list[str]) -> list[str]:
+    """The lines, with those of parallel members sorted by member: how they interleave is a matter of time."""
+    parallel = [number for number, line in enumerate(lines) if " article/2/" in line]
+    first, last = parallel[0], parallel[-1] + 1
+    return [*lines[:first], *sorted(lines[first:last], key=lambda line: line.split()[1]), *lines[last:]]
+
+
 def test_run_and_stream_emit_the_same_events() -> None:
     flow = Swarm([saying(name) for name in "abcd"], flow="a >> (b | c) >> d", name="article")
     runtime = flow_runtime(flow)
 
-    assert outline(runtime) == WHOLE
-    assert streamed(runtime) == WHOLE
+    assert branch_by_branch(outline(runtime)) == WHOLE
+    assert branch_by_branch(streamed(runtime)) == WHOLE
 
 
 def test_fifty_concurrent_runs_of_one_flow_are_independent() -> None:

@@ -221,7 +221,7 @@ def test_commands_see_only_listed_environment_variables(tmp_path: Path, monkeypa
     names = {line.partition("=")[0] for line in run(toolset, "env")["stdout"].splitlines()}
     assert "FAVOURITE" in names
     assert not names & {"OPENAI_API_KEY", "SITE", "HOME", "USER"}
-    assert names <= {"PATH", "TERM", "LANG", "LANGUAGE", "TZ", "FAVOURITE", "LLM_DO_COMMAND"} | {
+    assert names <= {"PATH", "TERM", "LANG", "LANGUAGE", "TZ", "FAVOURITE", "LLM_DO_COMMAND", "LLM_DO_LIFELINE"} | {
         name for name in names if name.startswith("LC_")
     }
 
