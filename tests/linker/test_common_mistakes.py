@@ -133,10 +133,10 @@ IN_AGENT: dict[str, Case] = {
         "there is no tool `sned`",
         "did you mean `send`?",
     ),
-    "an agent among the tools": (
-        {"main.agent": AGENT.replace("[send]", "[helper]"), "helper.agent": "---\nname: helper\n---\n"},
+    "a toolset among the tools": (
+        {"main.agent": AGENT.replace("[send]", "[shell_readonly]")},
         "main.agent:3:9",
-        "`helper` is an agent, not a tool",
+        "`shell_readonly` is a built-in toolset, not a tool",
         "`toolsets`",
     ),
     "a type of toolset": (

@@ -34,7 +34,7 @@ WRONG: dict[str, tuple[dict[str, object], list[tuple[str, str, int, int] | tuple
     ),
     "an agent and a tool of one name": (
         project(main=agent("main", "tools: [main]"), tools="def main(): ...\nTOOLS = [main]"),
-        [("LD202", "tools.py", 2, 10), ("LD204", "main.agent", 3, 9)],
+        [("LD202", "tools.py", 2, 10), ("LD608", "main.agent", 2, 7)],
     ),
     "an agent named like a built-in": (
         {**project(), "todo.agent": agent("todo")},
@@ -44,10 +44,9 @@ WRONG: dict[str, tuple[dict[str, object], list[tuple[str, str, int, int] | tuple
         project(toolsets={"filesystem_cwd": {"type": "filesystem"}}),
         [("LD203", "project.json", '"filesystem_cwd"')],
     ),
-    "an agent under tools": (project(main=agent("main", "tools: [add, main]")), [("LD204", "main.agent", 3, 14)]),
-    "a tool under toolsets": (
+    "a tool under tools and toolsets": (
         project(main=agent("main", "tools: [add]\ntoolsets: [add]")),
-        [("LD204", "main.agent", 4, 12)],
+        [("LD402", "main.agent", 4, 12), ("LD608", "main.agent", 4, 12)],
     ),
     "a tool as entry": (project("add"), [("LD204", "project.json", '"add"')]),
     "a path that matches nothing": (
@@ -218,10 +217,10 @@ def test_every_error_has_a_hint_where_one_is_possible(check_files: CheckFiles) -
         }
     )
     assert [item.hint for item in report.diagnostics] == [
+        'state it with a rule, such as "approvals": {"allow": ["main"]}, or list it under `toolsets`',
         "did you mean `add`?",
-        "list it under `toolsets`",
         "did you mean `filesystem_project`?",
-        "list it under `tools`",
+        'state it with a rule, such as "approvals": {"allow": ["add"]}, or list it under `tools`',
         "rename one of the two",
         "did you mean `main`?",
     ]

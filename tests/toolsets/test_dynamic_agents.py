@@ -263,7 +263,7 @@ def test_a_created_agent_is_available_in_the_next_session(tmp_path: Path) -> Non
 def test_any_text_survives_being_written_as_an_agent_file(description: str, instructions: str) -> None:
     text = agent_file_text("a", instructions, description, None, ["x", "no"], [ToolsetRef("t", "on", ("a*",))])
     parsed = parse_agent(text, "a.agent")
-    assert not parsed.diagnostics, text
+    assert {item.code for item in parsed.diagnostics} <= {"LD109"}, text  # a warning of characters that can't be seen
     assert parsed.value.description == description
     assert parsed.body == instructions.rstrip()
     assert parsed.value.tools == ["x", "no"]

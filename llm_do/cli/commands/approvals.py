@@ -112,7 +112,7 @@ def accept(
     named: p.OfProject = None,
     _debug: p.Debug = False,
 ) -> int:
-    """Accept new code that a model's tool made, so that it is loaded; without FILE, list it.
+    """Load new code that a model made, or list such code without FILE.
 
     \b
     Examples:
