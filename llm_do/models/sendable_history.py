@@ -72,7 +72,6 @@ def _sent_name(name: str) -> str:
     return _ODD_NAME.sub("_", name)[:LONGEST] or UNNAMED
 
 
-@lru_cache(4096)
 def _sent_id(call_id: str) -> str:
     """A call's id as it is sent."""
     if 0 < len(call_id) <= LONGEST and not _ODD_ID.search(call_id):

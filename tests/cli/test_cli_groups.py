@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -180,7 +181,7 @@ def test_lists_wrap_between_words_on_a_terminal_and_json_does_not(project: Calla
     exported = shown.pop("threads export t")
 
     for text in shown.values():
-        lines = text.replace("\r\n", "\n").split("\n")
+        lines = re.sub(r"\x1b\[[0-9;]*m", "", text).replace("\r\n", "\n").split("\n")
         assert max(map(len, lines)) <= 40
     assert "an answer that is a little" in " ".join(shown["runs show"].split())
     assert max(map(len, exported.split("\r\n"))) > 80
