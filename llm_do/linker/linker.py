@@ -167,7 +167,7 @@ def _finish(linked: _Linked, found: list[Diagnostic]) -> Project | None:
     check_rules(policy, linked.subjects, linked.files, linked.names)
     entry = find_entry(linked.files, linked.names, linked.owners, linked.references)
     check_escalations(entry, linked.tools, policy, linked.files, linked.names)
-    check_kinds(linked.tools, policy, linked.files, linked.names)
+    check_kinds(linked.tools, policy, linked.files, linked.names, linked.owners)
     project = _assemble(linked, entry, policy)
     found += [*linked.python.diagnostics, *linked.names.faults, *linked.references.faults]
     found += linked.files.new_code.diagnostics()

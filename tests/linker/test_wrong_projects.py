@@ -34,7 +34,7 @@ WRONG: dict[str, tuple[dict[str, object], list[tuple[str, str, int, int] | tuple
     ),
     "an agent and a tool of one name": (
         project(main=agent("main", "tools: [main]"), tools="def main(): ...\nTOOLS = [main]"),
-        [("LD202", "tools.py", 2, 10), ("LD608", "main.agent", 2, 7)],
+        [("LD202", "tools.py", 2, 10), ("LD608", "main.agent", 3, 9)],
     ),
     "an agent named like a built-in": (
         {**project(), "todo.agent": agent("todo")},
@@ -217,8 +217,8 @@ def test_every_error_has_a_hint_where_one_is_possible(check_files: CheckFiles) -
         }
     )
     assert [item.hint for item in report.diagnostics] == [
-        'state it with a rule, such as "approvals": {"allow": ["main"]}, or list it under `toolsets`',
         "did you mean `add`?",
+        'state it with a rule, such as "approvals": {"allow": ["main"]}, or list it under `toolsets`',
         "did you mean `filesystem_project`?",
         'state it with a rule, such as "approvals": {"allow": ["add"]}, or list it under `tools`',
         "rename one of the two",

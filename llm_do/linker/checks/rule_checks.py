@@ -17,7 +17,7 @@ from llm_do.linker.analysis.inventory import AgentTools, Inventory, KnownTool, O
 from llm_do.linker.analysis.names import Names
 from llm_do.linker.analysis.open_names import may_be_listed
 from llm_do.linker.analysis.permissions import find_escalations, permission_for
-from llm_do.linker.sources.conversion import runtime_settings
+from llm_do.linker.sources.conversion import AgentSource, runtime_settings
 from llm_do.policy.call_effects import concerns
 from llm_do.policy.pattern import PatternError, parse_pattern
 from llm_do.policy.proofs import check_examples, is_overly_broad
@@ -178,7 +178,13 @@ def check_escalations(
         names.report(problems.escalation(found.own.rule or "", found.tool, found.path), place)
 
 
-def check_kinds(tools: Mapping[str, AgentTools], policy: Policy, files: ProjectFiles, names: Names) -> None:
+def check_kinds(
+    tools: Mapping[str, AgentTools],
+    policy: Policy,
+    files: ProjectFiles,
+    names: Names,
+    sources: Mapping[str, AgentSource],
+) -> None:
     """Warn about agents among `tools` and functions among `toolsets` whose approval no rule and no setting states.
 
     An agent that becomes a function, or the other way round, keeps its callers, and the default of its kind changes.
@@ -191,10 +197,14 @@ def check_kinds(tools: Mapping[str, AgentTools], policy: Policy, files: ProjectF
             decision = permission_for(tool, agent, policy, settings).decision
             if decision.source != "default":
                 continue
-            found = names.taken.get(agent)
-            place = tool.origin.ref.place if tool.origin.ref is not None else None
-            place = place or (found.place if found is not None else None) or Location("")
-            names.report(problems.kind_decides(tool.name, tool.kind, decision.effect), place)
+            found, source, ref = names.taken.get(agent), sources.get(agent), tool.origin.ref
+            place = found.place if found is not None else None
+            if ref is not None:
+                place = ref.place or place
+            elif source is not None:
+                place = source.place(("tools", tool.origin.index))
+            problem = problems.kind_decides(tool.name, tool.kind, decision.effect)
+            names.report(problem, place or Location(""))
 
 
 def _unknown_argument(text: str, rule: Rule, spoken: Sequence[KnownTool]) -> str | None:
