@@ -27,7 +27,7 @@ pytestmark = [
     pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="processes can't be waited for that way"),
 ]
 
-KILLED, COMMITS, KILLS = signal.SIGKILL, 60, int(os.environ.get("LLM_DO_KILLS", "200"))
+KILLED, COMMITS, KILLS = signal.SIGKILL, 60, int(os.environ.get("LLM_DO_KILLS", "80"))
 
 
 class Server:
