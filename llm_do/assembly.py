@@ -12,7 +12,7 @@ __all__ = ["FILLERS"]
 
 
 def _builtin_factory() -> None:
-    from llm_do.project.builtin_toolsets import BUILTIN_FACTORY
+    from llm_do.project.tools.builtin_toolsets import BUILTIN_FACTORY
     from llm_do.toolsets.builtin_factories import builtin_factory
 
     BUILTIN_FACTORY.provide(builtin_factory)

@@ -34,8 +34,8 @@ def lazy_exports(
             if advice is not None and caller == _IMPORT_SYSTEM:
                 # `from package import name`: Python would replace an AttributeError's text by its own.
                 raise ImportError(f"cannot import name {name!r} from {package!r}: {advice}", name=package)
-            told = f": {advice}" if advice is not None else ""
-            raise AttributeError(f"module {package!r} has no attribute {name!r}{told}")
+            where = f": {advice}" if advice is not None else ""
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{where}")
         return getattr(importlib.import_module(module), name)
 
     def listing() -> list[str]:

@@ -176,12 +176,12 @@ class CodeTree:
 
     def _other_names(self, shared: Mapping[int, int], code: Mapping[str, Identity]) -> tuple[str, ...]:
         """Find the names of files that are code under another name too."""
-        wanted = {inode for inode, left in shared.items() if left > 0}
+        linked = {inode for inode, left in shared.items() if left > 0}
         found: list[str] = []
         for path in self._known:
             try:
                 with os.scandir(f"{self._root}/{path}") as entries:
-                    found += [f"{path}{entry.name}" for entry in entries if entry.inode() in wanted]
+                    found += [f"{path}{entry.name}" for entry in entries if entry.inode() in linked]
             except OSError:
                 continue
         return tuple(path for path in found if path not in code)

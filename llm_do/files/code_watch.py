@@ -1,4 +1,4 @@
-"""`CodeWatch`: notices the new code of a project while tools run that nobody was asked about.
+"""`CodeWatch`: notices the new code of a project while tools run without approval.
 
 As long as one of them runs, what was there before the first counts as the project's code, for all of them.
 """

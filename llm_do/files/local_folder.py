@@ -1,6 +1,6 @@
 """The folder for a project's local files, `.llm-do`; the modules that write to it define its content.
 
-No tool may read what is in it, other people's conversations for one, except an artifact whose path it was told.
+No tool may read what is in it, other people's conversations for one, except an artifact whose path it received.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def open_watch(code: CodeFiles, scan: CodeScan) -> OpenWatch:
     except OSError:
         return OpenWatch(None, -1)
     watch = OpenWatch(path, lock)
-    if not _flock(lock):  # without locks nobody could tell a process that has ended
+    if not _flock(lock):  # without locks, a process that has ended looks like one that runs
         watch.close()
         return OpenWatch(None, -1)
     with os.fdopen(os.dup(lock), "w", encoding="utf-8") as file:

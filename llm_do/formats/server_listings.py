@@ -1,6 +1,6 @@
 """The tools that MCP servers had when `llm-do tools --connect` asked them, kept in `.llm-do/servers.json`.
 
-They are what a person, a rule or a graph can be told before a run; what a server has in a run is what it says then.
+People, rules and graphs learn from them before a run what a server offers; in a run, the server itself decides.
 """
 
 from __future__ import annotations

@@ -53,11 +53,11 @@ from llm_do.linker.sources.project_root import locate_project
 from llm_do.linker.sources.remembered_tools import remembered_tools
 from llm_do.policy.rules import Policy
 from llm_do.project.agent_spec import AgentSpec
-from llm_do.project.builtin_toolsets import BuiltinToolset
 from llm_do.project.flow_spec import FlowSpec, every_agent, every_caller
 from llm_do.project.functions import takes_context
 from llm_do.project.project import EntrySpec, Project
 from llm_do.project.registry import Registry
+from llm_do.project.tools.builtin_toolsets import BuiltinToolset
 
 __all__ = ["LinkReport", "check_project", "link"]
 

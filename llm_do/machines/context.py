@@ -19,7 +19,7 @@ from referencing import Registry
 from llm_do._startup.frozen import frozen
 from llm_do.errors import ContextValidationError, ToolkitError
 from llm_do.machines.frozen_values import MOST_LEVELS, Value, freeze, thaw
-from llm_do.project.argument_schemas import validator_class
+from llm_do.project.tools.argument_schemas import validator_class
 
 __all__ = ["Context", "ContextSchema", "validator_of"]
 

@@ -18,7 +18,7 @@ from llm_do.machines.dynamic_schema import DynamicSchema, Resolved
 from llm_do.machines.dynamic_types import CHECKS
 from llm_do.machines.machine import Machine, ToolkitState
 from llm_do.machines.value_sources import Sources
-from llm_do.project.argument_schemas import validation_text
+from llm_do.project.tools.argument_schemas import validation_text
 from llm_do.tools import Update
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """What a call reads, changes and reaches, by its tool's facts: for the rules `files.read`, `files.write` and `net`.
 
 Commands are read by the grammar of their programs. What they name counts for rules that deny or ask; no rule of these
-allows a command, since a program may do more than it is told.
+allows a command, since a program may do more than its arguments say.
 """
 
 from __future__ import annotations

@@ -200,7 +200,7 @@ _LEAST = {"max_steps": 1, "max_tokens": 1, "retries": 0, "loop_threshold": 0}
 
 
 def agent_fault(spec: AgentSpec) -> str | None:
-    """Describe what is wrong with the values of a declaration in code, as files are told; None if nothing is.
+    """Describe what is wrong with the values of a declaration in code, in the words used for files; None if nothing is.
 
     Example:
         >>> agent_fault(AgentSpec("writer", max_steps=0))

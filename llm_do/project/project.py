@@ -183,7 +183,7 @@ class Project:
         generated_agents_dir: Where `agent_create` writes.
         code_patterns: The manifest's paths and globs of agent files and Python files.
         data_folders: Folders whose Python files are data: nothing in them is loaded, so tools may write them.
-        sandbox: How commands that nobody is asked about are confined.
+        sandbox: How commands that run without approval are confined.
         warnings: Warnings from linking.
         modules: Keeps the project's Python modules importable.
 

@@ -1,4 +1,4 @@
-"""`SandboxSpec`: how a project's commands that nobody is asked about are confined."""
+"""`SandboxSpec`: how a project's commands that run without approval are confined."""
 
 from __future__ import annotations
 

@@ -30,12 +30,13 @@ from llm_do.runtime.context.budget import BudgetMeter
 from llm_do.runtime.context.resources import Resources
 from llm_do.runtime.context.run_state import RunState
 from llm_do.runtime.context.shared import Shared
-from llm_do.runtime.record.events import Event, Subscription
+from llm_do.runtime.record.events import Event
 from llm_do.runtime.record.histories import continue_history
 from llm_do.runtime.record.recording import check_id
 from llm_do.runtime.record.redaction import protect_values
 from llm_do.runtime.record.results import ExecutionContext, RunResult, Usage
 from llm_do.runtime.record.run_stream import RunStream
+from llm_do.runtime.record.subscription import Subscription
 from llm_do.runtime.session.entries import AgentEntry, Entry, entry_for, entry_input
 from llm_do.runtime.session.execution import Execution, RunInputs
 from llm_do.runtime.session.run_options import EntryOptions, RuntimeOptions, check_options

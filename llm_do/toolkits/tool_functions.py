@@ -15,7 +15,7 @@ from typing_extensions import get_type_hints
 from llm_do.errors import ToolkitError
 from llm_do.machines.context import Context
 from llm_do.machines.tool_gate import OPEN_TRANSACTIONS
-from llm_do.project.tool_schemas import add_examples, tool_of
+from llm_do.project.tools.tool_schemas import add_examples, tool_of
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.tools import Tool, ToolOptions
 

@@ -12,9 +12,9 @@ from llm_do.errors import ToolkitError
 from llm_do.machines.dynamic_schema import DynamicSchema
 from llm_do.machines.machine import Machine, ToolkitState
 from llm_do.machines.tool_gate import ToolGate
-from llm_do.project.declared_facts import FACTS_KEY, function_facts
 from llm_do.project.gates import Gate, GatedTools, gate_of
 from llm_do.project.registry import NAME_PATTERN
+from llm_do.project.tools.declared_facts import FACTS_KEY, function_facts
 from llm_do.runtime.tools.stamped_tools import stamped_tool
 from llm_do.runtime.tools.traits import TRAITS_KEY, ToolTraits
 from llm_do.toolkits.run_states import state_in_run

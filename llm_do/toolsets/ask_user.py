@@ -9,7 +9,7 @@ from pydantic import Field
 from pydantic_ai import FunctionToolset, RunContext, Tool
 
 from llm_do.errors import ToolError
-from llm_do.project.builtin_toolsets import ASK_USER
+from llm_do.project.tools.builtin_toolsets import ASK_USER
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.emission import waiting_for_person
 from llm_do.runtime.context.user_questions import UserQuestion, ask_person

@@ -1,6 +1,6 @@
 """The factories of the built-in toolsets, each imported when an agent first has its toolset.
 
-What is known of their tools without them is `llm_do.project.builtin_toolsets`.
+What is known of their tools without them is `llm_do.project.tools.builtin_toolsets`.
 """
 
 from __future__ import annotations

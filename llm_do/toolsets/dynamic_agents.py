@@ -23,8 +23,8 @@ from llm_do.files.unreviewed import record
 from llm_do.linker.generated_agents import link_agent
 from llm_do.models.providers.model_names import split_name
 from llm_do.project.agent_spec import AgentSpec, ToolsetRef
-from llm_do.project.builtin_toolsets import BUILTINS, DYNAMIC_AGENTS
 from llm_do.project.registry import NAME_PATTERN
+from llm_do.project.tools.builtin_toolsets import BUILTINS, DYNAMIC_AGENTS
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.session import Session
 from llm_do.runtime.record.results import output_text
@@ -169,8 +169,8 @@ async def agent_call(
         known = f"Created agents: {', '.join(created)}." if created else "Create it with agent_create first."
         raise ToolError(f"no created agent is called {name!r}. {known}")
     _check_within(spec, _creator(call))
-    given = {"input": input, "attachments": attachments} if attachments else {"input": input}
-    return output_text(await call.call(name, given))
+    fields = {"input": input, "attachments": attachments} if attachments else {"input": input}
+    return output_text(await call.call(name, fields))
 
 
 def agent_file_text(

@@ -11,7 +11,7 @@ from pydantic_ai import FunctionToolset, RunContext, Tool
 
 from llm_do._startup.frozen import frozen
 from llm_do.errors import ToolError
-from llm_do.project.builtin_toolsets import TODO
+from llm_do.project.tools.builtin_toolsets import TODO
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.tools.traits import BuiltinContext, ToolTraits
 

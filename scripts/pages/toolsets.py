@@ -16,7 +16,7 @@ from llm_do.formats.editor_schema import project_schema
 from llm_do.policy.decision import decide
 from llm_do.policy.rules import Policy
 from llm_do.policy.values import ToolCallInfo
-from llm_do.project.builtin_toolsets import BUILTINS, CONFIGURABLE, find_builtin
+from llm_do.project.tools.builtin_toolsets import BUILTINS, CONFIGURABLE, find_builtin
 from llm_do.ui.reports.explanation import explain_data
 from llm_do.ui.reports.tool_list import tools_data
 from scripts.pages.markdown import code, prose, table

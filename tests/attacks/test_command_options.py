@@ -14,7 +14,7 @@ from llm_do.policy.pattern import parse_pattern
 from llm_do.policy.proofs import is_overly_broad
 from llm_do.policy.rules import Rule
 from llm_do.policy.values import ToolCallInfo
-from llm_do.project.builtin_toolsets import SHELL
+from llm_do.project.tools.builtin_toolsets import SHELL
 from llm_do.toolsets.shell.command_line import parse_command
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic_ai import Tool
 
-from llm_do.project.argument_schemas import (
+from llm_do.project.tools.argument_schemas import (
     SchemaWorkError,
     check_briefly,
     check_schema,

@@ -155,6 +155,17 @@ def test_no_text_names_a_module_of_a_room_that_is_not_below() -> None:
     assert upwards <= set(exceptions())
 
 
+def test_no_folder_has_more_modules_than_can_be_taken_in_at_a_glance() -> None:
+    package = ROOT / "llm_do"
+    counts = {
+        folder.relative_to(package).as_posix(): sum(path.name != "__init__.py" for path in folder.glob("*.py"))
+        for folder in package.rglob("*")
+        if folder.is_dir()
+    }
+
+    assert {folder: count for folder, count in counts.items() if count > 15} == {}
+
+
 def test_no_large_circle_of_modules_is_left() -> None:
     """What leads in a circle can be understood only together."""
     assert max(map(len, circles())) < 12

@@ -11,8 +11,8 @@ from llm_do import AgentSpec, tool
 from llm_do.formats.toolset_config import parse_options
 from llm_do.linker.analysis.inventory import Inventory
 from llm_do.project.agent_spec import ToolsetRef
-from llm_do.project.builtin_toolsets import BUILTINS, CONFIGURABLE, BuiltinToolset, find_builtin, known_tools
 from llm_do.project.registry import Registered
+from llm_do.project.tools.builtin_toolsets import BUILTINS, CONFIGURABLE, BuiltinToolset, find_builtin, known_tools
 from llm_do.runtime.tools.traits import BuiltinContext
 
 

@@ -160,7 +160,7 @@ def test_agents_that_list_each_other_and_themselves_link(check_files: CheckFiles
 def test_reserved_names_are_valid_names() -> None:
     import re
 
-    from llm_do.project.builtin_toolsets import BUILTINS
+    from llm_do.project.tools.builtin_toolsets import BUILTINS
 
     assert all(re.match(NAME_PATTERN, name) for name in BUILTINS)
 

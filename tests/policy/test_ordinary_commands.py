@@ -10,7 +10,7 @@ from llm_do.policy.arguments import resolve_by_text
 from llm_do.policy.matcher import matches
 from llm_do.policy.pattern import parse_pattern
 from llm_do.policy.values import ToolCallInfo
-from llm_do.project.builtin_toolsets import SHELL
+from llm_do.project.tools.builtin_toolsets import SHELL
 from tests.toolsets.shell.support import configured, decision
 
 LISTED = (Path(__file__).parent / "ordinary_commands.txt").read_text(encoding="utf-8").splitlines()

@@ -8,7 +8,7 @@ from llm_do.policy.pattern import parse_pattern
 from llm_do.policy.proofs import check_examples as examples_of, is_overly_broad
 from llm_do.policy.rules import Rule, RuleFault
 from llm_do.policy.tool_facts import ToolFacts
-from llm_do.project.builtin_toolsets import FILES, SHELL
+from llm_do.project.tools.builtin_toolsets import FILES, SHELL
 
 TOOLS = {
     **FILES,

@@ -9,7 +9,7 @@ import pytest
 from pydantic_ai import FunctionToolset, RunContext
 
 from llm_do import AgentSpec, InputError, PromptInput, RunError, Toolkit
-from llm_do.project.builtin_toolsets import BuiltinToolset
+from llm_do.project.tools.builtin_toolsets import BuiltinToolset
 from llm_do.runtime.context.call_context import CallContext
 from tests.support.history import results_of
 from tests.support.runs import agent, carry_out, heard, runtime_of

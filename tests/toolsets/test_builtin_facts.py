@@ -9,9 +9,9 @@ import pytest
 from pydantic_ai.toolsets import FunctionToolset
 
 from llm_do.formats.toolset_config import parse_options
-from llm_do.project.builtin_toolsets import BUILTINS, CONFIGURABLE, BuiltinToolset
-from llm_do.project.declared_facts import FACTS_KEY
-from llm_do.project.tool_schemas import fixed_tools
+from llm_do.project.tools.builtin_toolsets import BUILTINS, CONFIGURABLE, BuiltinToolset
+from llm_do.project.tools.declared_facts import FACTS_KEY
+from llm_do.project.tools.tool_schemas import fixed_tools
 from llm_do.runtime.tools.traits import BuiltinContext, traits_of
 
 KINDS = [

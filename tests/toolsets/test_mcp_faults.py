@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from llm_do import RunResult, Runtime
-from llm_do.project.builtin_toolsets import BuiltinToolset
+from llm_do.project.tools.builtin_toolsets import BuiltinToolset
 from tests.support.history import results_of
 from tests.support.runs import agent, carry_out, project_of
 from tests.support.scripted import call, script

@@ -18,7 +18,7 @@ from llm_do import LinkError, Project, RunResult, Runtime, UsageError
 from llm_do.formats.toolset_config import McpConfig, parse_options
 from llm_do.linker.linker import check_project
 from llm_do.project.agent_spec import ToolsetRef
-from llm_do.project.builtin_toolsets import BuiltinToolset
+from llm_do.project.tools.builtin_toolsets import BuiltinToolset
 from llm_do.runtime.tools.traits import BuiltinContext
 from llm_do.toolsets.mcp import configured
 from llm_do.ui.live.event_lines import summary_line

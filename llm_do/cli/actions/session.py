@@ -19,8 +19,9 @@ from llm_do.cli.process.streams import Capture, Results, warn, write_all, write_
 from llm_do.errors import StoreError
 from llm_do.models.providers.model_names import parse_override
 from llm_do.runtime.approval.broker import RunApprovalPolicy
-from llm_do.runtime.record.events import Event, RunStartedEvent, Subscription, TextDoneEvent
+from llm_do.runtime.record.events import Event, RunStartedEvent, TextDoneEvent
 from llm_do.runtime.record.results import output_text
+from llm_do.runtime.record.subscription import Subscription
 from llm_do.runtime.runtime import Runtime
 from llm_do.runtime.session.runtime_config import RuntimeConfig
 from llm_do.text.json_data import to_json_data

@@ -72,7 +72,7 @@ async def show_run(
     await store.recover()
     found = await store.run(run) if run is not None else next(iter(await store.runs(limit=1)), None)
     if found is None and run is None:
-        raise UsageError("there are no runs", hint="Run the project; runs are recorded unless --no-record is given.")
+        raise UsageError("there are no runs", hint="Run the project; runs are recorded without --no-record.")
     if found is None:
         raise UsageError(f"no run has the id {run!r}, or several ids begin with it", hint="See `llm-do runs list`.")
     recorded = await store.observations(Filter(run_id=found.id, types=tuple(types) if types else None))

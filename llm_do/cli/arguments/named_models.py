@@ -30,7 +30,7 @@ def named_models(values: Sequence[str], project: Project) -> ModelOverride:
 
 
 def check_agents(override: ModelOverride, project: Project) -> None:
-    """Check that a model is named only for agents that exist; those that a run makes are known by nobody before it."""
+    """Check that a model is named only for agents that exist; agents that a run creates are not known before it."""
     specs = [spec for spec, _ in every_agent(project.registry)]
     names = sorted({spec.name for spec in specs})
     unknown = [name for name in override.agents if name not in names]

@@ -79,8 +79,8 @@ def show(
     from llm_do.cli.actions import stored_runs as runs
     from llm_do.ui.terminal.screen import terminal_columns, wants_color
 
-    wanted = "events" if events else form
+    shown = "events" if events else form
     columns = terminal_columns(1)
     color = columns is not None and wants_color(os.environ, no_color=no_color)
-    lines_of = partial(runs.show_run, run=run, form=wanted, types=types, columns=columns, color=color)
-    return runs.print_from_store(project, named, lines_of, verbatim=wanted != "text", title=True)
+    lines_of = partial(runs.show_run, run=run, form=shown, types=types, columns=columns, color=color)
+    return runs.print_from_store(project, named, lines_of, verbatim=shown != "text", title=True)

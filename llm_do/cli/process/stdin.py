@@ -28,7 +28,7 @@ def is_data(number: int = 0) -> bool:
 def is_unread(number: int = 0) -> bool:
     """Whether stdin is data that nothing else is reading, such as the shell loop that has started this process.
 
-    Of a pipe that can't be known, but a file that has been read in part is somebody else's.
+    A pipe doesn't tell, but a file that has been read in part belongs to another reader.
     """
     if not is_data(number):
         return False

@@ -17,12 +17,12 @@ from llm_do.linker.python.python_files import run_user_code
 from llm_do.policy.tool_facts import ToolFacts
 from llm_do.policy.values import Effect, ToolKind
 from llm_do.project.agent_spec import AgentSpec, ToolsetRef
-from llm_do.project.builtin_toolsets import BuiltinToolset, find_builtin, known_tools
-from llm_do.project.declared_facts import facts_fault, toolset_facts
 from llm_do.project.flow_spec import FlowSpec
 from llm_do.project.inputs import PromptInput
 from llm_do.project.registry import Registered
-from llm_do.project.tool_schemas import (
+from llm_do.project.tools.builtin_toolsets import BuiltinToolset, find_builtin, known_tools
+from llm_do.project.tools.declared_facts import facts_fault, toolset_facts
+from llm_do.project.tools.tool_schemas import (
     MadeTool,
     describe_approval,
     is_included,
@@ -30,7 +30,7 @@ from llm_do.project.tool_schemas import (
     schema_properties,
     static_approval,
 )
-from llm_do.project.toolset_wrappers import ShownTool, find_shown_tools
+from llm_do.project.tools.toolset_wrappers import ShownTool, find_shown_tools
 from llm_do.text.globs import parse_glob
 from llm_do.tools import approval_fault
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.codes import Problem, names as problems
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
-from llm_do.project.builtin_toolsets import BUILTINS, CONFIGURABLE
 from llm_do.project.registry import Kind, Registered
+from llm_do.project.tools.builtin_toolsets import BUILTINS, CONFIGURABLE
 from llm_do.text.words import did_you_mean
 
 __all__ = ["Broken", "Names"]

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
 from llm_do.linker.analysis.inventory import Origin
-from llm_do.project.builtin_toolsets import BuiltinToolset
 from llm_do.project.registry import Registered
-from llm_do.project.tool_schemas import is_included
+from llm_do.project.tools.builtin_toolsets import BuiltinToolset
+from llm_do.project.tools.tool_schemas import is_included
 from llm_do.text.words import closest_match
 
 __all__ = ["may_be_listed"]

@@ -24,8 +24,8 @@ from llm_do.linker.sources.conversion import AgentSource
 from llm_do.linker.sources.file_lists import is_inside
 from llm_do.policy.secrets import is_secret
 from llm_do.project.agent_spec import AgentSpec, ToolsetRef
-from llm_do.project.builtin_toolsets import BuiltinToolset, find_builtin, find_option_faults
 from llm_do.project.inputs import PromptInput
+from llm_do.project.tools.builtin_toolsets import BuiltinToolset, find_builtin, find_option_faults
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from llm_do._startup.frozen import frozen
-from llm_do.project.tool_schemas import schema_properties
+from llm_do.project.tools.tool_schemas import schema_properties
 
 __all__ = ["MAX_TOOLS", "Refusal", "find_refusals", "provider_families"]
 

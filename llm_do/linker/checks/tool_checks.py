@@ -19,9 +19,9 @@ from llm_do.linker.checks.provider_limits import MAX_TOOLS, find_refusals, provi
 from llm_do.linker.python.exports import display_name
 from llm_do.policy.tool_facts import ToolFacts
 from llm_do.project.agent_spec import AgentSpec
-from llm_do.project.argument_schemas import find_unusable_part
 from llm_do.project.registry import NAME_PATTERN, Registered
-from llm_do.project.tool_schemas import MadeTool, describe_approval, schema_properties
+from llm_do.project.tools.argument_schemas import find_unusable_part
+from llm_do.project.tools.tool_schemas import MadeTool, describe_approval, schema_properties
 from llm_do.tools import approval_fault
 
 __all__ = ["check_functions", "check_limits", "check_tool_names", "short_reason", "tools_given_by_code"]

@@ -1,6 +1,6 @@
 """`NewCode`: what a link leaves out: code that a model's tool made and no one has agreed to, and folders of data.
 
-What is left out counts as absent, so that a project goes on as it was before the tool ran.
+What is left out counts as absent, so that a project stays as it was before the tool ran.
 """
 
 from __future__ import annotations

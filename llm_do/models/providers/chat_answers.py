@@ -21,7 +21,7 @@ FINISH_REASONS = {
     **dict.fromkeys(("max_tokens", "max_output_tokens", "max_length", "model_length", "token_limit"), "length"),
     **dict.fromkeys(("safety", "refusal", "content_filtered", "guardrail_intervened", "blocklist"), "content_filter"),
 }
-"""Other words for the two reasons that mean an answer isn't whole."""
+"""Other words for the two reasons that mean an answer is incomplete."""
 
 TOKEN_COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
 
@@ -185,7 +185,7 @@ class ChunkMender:
         self._tags = ThinkingTags()
         self._usage: Data | None = None
         self.is_finished = False
-        """Whether the server has said why the answer ended."""
+        """Whether the server has sent the reason why the answer ended."""
 
     def mend(self, chunk: Data) -> list[Data]:
         """Return the chunks that stand for one of the server's."""

@@ -1,4 +1,4 @@
-"""The answers of chat requests as the SDK's types, mended first; a cut stream is told from a complete one."""
+"""The answers of chat requests as the SDK's types, repaired first; a cut stream differs from a complete one."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def _of_mapping(body: Mapping[object, object], depth: int) -> str:
     words = next(filter(None, (_find(fields.get(key), depth + 1) for key in MESSAGE_KEYS)), "")
     if not words:
         return ""
-    # A field of the request that the message is about (FastAPI), and what the server behind a router said.
+    # A field of the request that the message is about (FastAPI), and the words of the server behind a router.
     place = fields.get("loc")
     if isinstance(place, list | tuple) and place:
         words = f"{'.'.join(map(str, cast('Sequence[object]', place)))}: {words}"

@@ -25,7 +25,7 @@ options; the options of a `single` one begin with one dash. With `digits`, `-3` 
 word may be options; with `plus`, words may begin with `+`; with `response`, `@FILE` contains further words. `dashed`
 names the block for the words after `--`; `sub` allows subcommands.
 
-An option that isn't listed isn't known to be harmless, whatever it is called. Programs without a block are judged by
+An option that isn't listed isn't known to be harmless, whatever it is called. Programs without a block are decided by
 the names and values of their options (`llm_do.policy.commands.unknown_programs`).
 """
 

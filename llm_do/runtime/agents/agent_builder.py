@@ -21,12 +21,12 @@ from llm_do.errors import EntryError, LlmDoError, RunError, UsageError
 from llm_do.formats.toolset_config import parse_options
 from llm_do.models.pool import CONNECTION_SETTINGS
 from llm_do.project.agent_spec import AgentSpec, ToolsetRef, agent_fault
-from llm_do.project.builtin_toolsets import BuiltinToolset, find_builtin
 from llm_do.project.faults import project_error
 from llm_do.project.flow_spec import FlowSpec
 from llm_do.project.gates import DYNAMIC_MARK, GatedToolset
 from llm_do.project.registry import Registered
-from llm_do.project.tool_schemas import fixed_tools, is_included
+from llm_do.project.tools.builtin_toolsets import BuiltinToolset, find_builtin
+from llm_do.project.tools.tool_schemas import fixed_tools, is_included
 from llm_do.runtime.agents.agent_parts import instructions_of, output_check, output_type, server_side_tool
 from llm_do.runtime.agents.pipeline import AdoptingPipeline, Pipeline
 from llm_do.runtime.call.callable_tool import agent_tool, flow_tool

@@ -13,7 +13,7 @@ from pydantic_ai import ModelRetry, RunContext, StructuredDict
 from pydantic_ai.capabilities import NativeTool
 
 from llm_do.project.agent_spec import AgentSpec, ServerSideTool
-from llm_do.project.argument_schemas import find_schema_faults
+from llm_do.project.tools.argument_schemas import find_schema_faults
 from llm_do.runtime.call.templates import render_template
 from llm_do.runtime.context.call_context import current_call
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from llm_do.errors import LlmDoError, RunError
 from llm_do.policy.rules import Rule
-from llm_do.project.builtin_toolsets import BUILTINS
 from llm_do.project.flow_spec import every_agent
+from llm_do.project.tools.builtin_toolsets import BUILTINS
 from llm_do.runtime.tools.traits import traits_of
 from llm_do.text.words import closest_match, did_you_mean
 

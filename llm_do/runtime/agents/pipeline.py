@@ -24,7 +24,7 @@ from pydantic_ai.toolsets.abstract import ToolsetTool
 
 from llm_do.concurrency.worker_threads import run_in_worker
 from llm_do.errors import LoopError
-from llm_do.project.argument_schemas import SchemaWorkError, check_briefly, check_schema, validation_text
+from llm_do.project.tools.argument_schemas import SchemaWorkError, check_briefly, check_schema, validation_text
 from llm_do.runtime.agents.listed_names import check_listed_names
 from llm_do.runtime.context.call_context import CallContext, current_call
 from llm_do.runtime.context.emission import open_tool

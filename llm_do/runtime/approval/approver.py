@@ -147,7 +147,7 @@ class Approver:
         )
         if fault is None or decision.source != "policy":
             return decision
-        # Nobody has decided: the run ends as one in which no one could be asked.
+        # There was no decision: the run ends as one in which no one could be asked.
         return replace(decision, reason=f"{info.tool_name} is denied: {fault}", source="unattended")
 
     def automatic_answer(self, info: ToolCallInfo, decision: Decision, digest: str) -> Decision | None:

@@ -12,10 +12,10 @@ from pydantic_ai.usage import RunUsage
 from llm_do._startup.frozen import frozen
 from llm_do.concurrency.worker_threads import WORKERS, call_function
 from llm_do.errors import InputError, LlmDoError
-from llm_do.project.argument_schemas import check_schema
 from llm_do.project.functions import input_annotation, takes_context
 from llm_do.project.inputs import PromptInput, to_input
 from llm_do.project.registry import Registered
+from llm_do.project.tools.argument_schemas import check_schema
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.null_model import NULL_MODEL
 from llm_do.runtime.record.results import output_text

@@ -16,9 +16,9 @@ from pydantic_ai.toolsets import AbstractToolset
 from llm_do.concurrency.worker_threads import WORKERS
 from llm_do.errors import RunError
 from llm_do.project.agent_spec import ToolsetRef
-from llm_do.project.builtin_toolsets import BuiltinToolset, find_builtin, known_tools
 from llm_do.project.gates import GatedToolset
-from llm_do.project.toolset_wrappers import find_shown_tools
+from llm_do.project.tools.builtin_toolsets import BuiltinToolset, find_builtin, known_tools
+from llm_do.project.tools.toolset_wrappers import find_shown_tools
 from llm_do.runtime.call.function_call import CallArguments, checked_arguments, run_context
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.tools.iterated_results import UNLIMITED_ITEMS, collect_items

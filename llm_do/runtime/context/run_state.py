@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from llm_do.concurrency.run_end import RunEndSignal
 from llm_do.runtime.context.budget import BudgetMeter
-from llm_do.runtime.record.events import Event, EventBase, Subscription
+from llm_do.runtime.record.events import Event, EventBase
 from llm_do.runtime.record.recording import ThreadView, UserView
 from llm_do.runtime.record.results import ApprovalRecord, CallRecord, ErrorRecord, WarningRecord
+from llm_do.runtime.record.subscription import Subscription
 
 if TYPE_CHECKING:
     from pathlib import Path

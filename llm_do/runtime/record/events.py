@@ -1,4 +1,4 @@
-"""The events of a run, one frozen class per type, and the subscriptions that receive them.
+"""The events of a run, one frozen class per type. Who receives them is in `llm_do.runtime.record.subscription`.
 
 Every event becomes JSON data with `to_dict`. The runtime emits events where things happen; none is translated
 from a provider's stream. An application's own events are in `llm_do.runtime.record.event_bus`.
@@ -6,13 +6,11 @@ from a provider's stream. An application's own events are in `llm_do.runtime.rec
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, ClassVar, TypeAlias, cast, get_args
 
 from llm_do._startup.frozen import frozen
-from llm_do.concurrency.isolation import SubscriberGuard
 
 __all__ = [
     "EVENT_TYPES",
@@ -39,8 +37,6 @@ __all__ = [
     "WarningEvent",
     "event_from_dict",
 ]
-
-log = logging.getLogger("llm_do.events")
 
 HANDOFF_ATTRIBUTES = {"from": "source", "to": "target"}
 """The attributes of a handoff by their names in JSON data; `from` can't be an attribute's name."""
@@ -420,30 +416,3 @@ def event_from_dict(data: Mapping[str, Any]) -> Event | None:
         return kind(**{name: values[name] for name in FIELDS[cast("type", kind)] if name in values})
     except TypeError:
         return None
-
-
-@dataclass(slots=True, eq=False)
-class Subscription:
-    """One subscriber to run events, and its filter."""
-
-    callback: Callable[[Event], object]
-    type: str | None = None
-    agent: str | None = None
-    thread: str | None = None
-    text: bool = False
-    closed: bool = False
-
-    def wants_text(self) -> bool:
-        """Whether it receives text deltas, so that providers must stream."""
-        return not self.closed and (self.text or self.type == "text")
-
-    def deliver(self, event: Event, thread_id: str | None, user_id: str | None = None) -> None:
-        """Call the subscriber if its filter matches; an exception is logged and not raised."""
-        if self.closed or (self.type is not None and event.type != self.type):
-            return
-        if self.agent is not None and event.agent_name != self.agent:
-            return
-        if self.thread is not None and thread_id != self.thread:
-            return
-        with SubscriberGuard(log, "an event subscriber failed on %s", event.type):
-            self.callback(event)

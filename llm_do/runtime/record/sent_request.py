@@ -197,10 +197,10 @@ def _output(parameters: ModelRequestParameters) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if parameters.output_tools:
         found["tools"] = [_tool(tool) for tool in parameters.output_tools]
-    if (wanted := parameters.output_object) is not None:
-        found["schema"] = wanted.json_schema
-        found |= {"name": wanted.name} if wanted.name else {}
-        found |= {"description": wanted.description} if wanted.description else {}
+    if (declared := parameters.output_object) is not None:
+        found["schema"] = declared.json_schema
+        found |= {"name": declared.name} if declared.name else {}
+        found |= {"description": declared.description} if declared.description else {}
     if parameters.output_mode != "text":
         found["mode"] = parameters.output_mode
     if not parameters.allow_text_output:

@@ -1,4 +1,4 @@
-"""Answers that aren't whole: cut off at a limit, stopped by a filter, or refused."""
+"""Incomplete answers: cut off at a limit, stopped by a filter, or refused."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["behaviour_error", "cut_note", "cut_warning"]
 
 
 def cut_warning(response: ModelResponse, model: str) -> str | None:
-    """What to warn of if a response has content and isn't whole."""
+    """What to warn of if a response has content and is incomplete."""
     if not any(
         isinstance(part, ToolCallPart) or (isinstance(part, TextPart) and part.content) for part in response.parts
     ):
@@ -28,7 +28,7 @@ def cut_warning(response: ModelResponse, model: str) -> str | None:
 
 
 def cut_note(messages: Sequence[ModelMessage]) -> str:
-    """What a calling model is told about the answer that ends a conversation; empty if it is whole."""
+    """The note to a calling model about an incomplete last answer; empty if the answer is complete."""
     last = messages[-1] if messages else None
     if not isinstance(last, ModelResponse) or cut_warning(last, "") is None:
         return ""
@@ -40,8 +40,8 @@ def behaviour_error(name: str, error: UnexpectedModelBehavior, agent_path: str) 
     """PydanticAI's judgement of an agent's responses as an error that says what to do."""
     if isinstance(error, ContentFilterError):
         words = _refusal(error)
-        said = f": {words}" if words else ", says its provider's content filter, without giving a reason"
-        message, hint = f"the model of agent {name!r} refused{said}", "Change the request, or use another model."
+        reason = f": {words}" if words else ": its provider's content filter stopped it without a reason"
+        message, hint = f"the model of agent {name!r} refused{reason}", "Change the request, or use another model."
     elif isinstance(error, OutputTokenLimitExceeded):
         message = f"the model of agent {name!r} reached its output limit before its answer was usable"
         hint = "Raise `max_tokens`, or ask for less."

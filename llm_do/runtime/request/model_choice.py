@@ -53,7 +53,7 @@ def model_for(
 
 
 def named_model(session: Session, name: str, agent: str) -> Model:
-    """The model of a name that an agent uses besides its own."""
+    """A model that an agent uses in addition to its own, by name."""
     transport = session.config.transport
     stand_in = transport.stand_in(agent, (name,)) if transport is not None else ()
     return stand_in[0][0] if stand_in else session.pool.get(name, agent=agent)

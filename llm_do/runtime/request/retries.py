@@ -34,7 +34,7 @@ LONGEST_WAIT = 60.0
 """Seconds that a provider may ask to wait; one that asks for more has failed for good."""
 
 LONG_DELAY = 5.0
-"""Seconds from which on a person is told about a pause, as nothing else would be visible meanwhile."""
+"""The shortest pause, in seconds, that is shown to a person: nothing else is visible meanwhile."""
 
 
 @frozen

@@ -129,7 +129,7 @@ async def _stream(request: OutgoingRequest, text: _StreamedText) -> ModelRespons
 
 
 async def _streamed(request: OutgoingRequest, text: _StreamedText) -> ModelResponse:
-    """A streamed request, which is complete if its provider has said so."""
+    """A streamed request, which is complete if its provider says so."""
     model = request.model
     async with model.request_stream(request.messages, request.settings, request.parameters) as stream:
         async for event in stream:

@@ -22,13 +22,13 @@ __all__ = ["usage_of_cut_stream", "usage_of_response", "warn_of_estimate"]
 
 def usage_of_response(request: OutgoingRequest, response: ModelResponse) -> Usage:
     """What a response used: as its provider says, otherwise estimated."""
-    said = response.usage
-    if (said.input_tokens and said.output_tokens) or is_free(request.model):
+    reported = response.usage
+    if (reported.input_tokens and reported.output_tokens) or is_free(request.model):
         return response_usage(response)
     estimate = RequestUsage(
-        input_tokens=said.input_tokens or estimate_request_tokens(request.messages, request.parameters),
-        output_tokens=said.output_tokens or estimate_response_tokens(response),
-        cost=said.cost,
+        input_tokens=reported.input_tokens or estimate_request_tokens(request.messages, request.parameters),
+        output_tokens=reported.output_tokens or estimate_response_tokens(response),
+        cost=reported.cost,
     )
     return response_usage(response, estimate)
 
@@ -52,8 +52,8 @@ def warn_of_estimate(ctx: CallContext, request: OutgoingRequest, outcome: Reques
     """Warn if the usage of a response was estimated, once per run and model."""
     if outcome.response is None:
         return
-    said, used, known = outcome.response.usage, outcome.usage, ctx.run.budget.estimated
-    if said.input_tokens == used.input_tokens and said.output_tokens == used.output_tokens:
+    reported, used, known = outcome.response.usage, outcome.usage, ctx.run.budget.estimated
+    if reported.input_tokens == used.input_tokens and reported.output_tokens == used.output_tokens:
         return
     name = ctx.runtime.pool.name_of(component_models(request.model)[0])
     if name not in known:

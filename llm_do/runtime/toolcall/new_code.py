@@ -47,9 +47,9 @@ async def notice_new_code(ctx: CallContext, call: ToolCallPart, kind: ToolKind) 
 def with_notices(output: ToolOutput, notices: Sequence[str]) -> ToolOutput:
     """Add notices to what the model reads of a result."""
     for notice in notices:
-        told: object = output.for_model
-        if isinstance(told, str):
-            output = replace(output, for_model=f"{told}\n{notice}")
-        elif isinstance(told, dict | list):
-            output = replace(output, for_model=[cast("object", told), notice])
+        text: object = output.for_model
+        if isinstance(text, str):
+            output = replace(output, for_model=f"{text}\n{notice}")
+        elif isinstance(text, dict | list):
+            output = replace(output, for_model=[cast("object", text), notice])
     return output

@@ -24,7 +24,7 @@ from llm_do.runtime.record.results import arguments_data
 from llm_do.text.canonical_json import canonical_json
 
 if TYPE_CHECKING:
-    from llm_do.project.toolset_wrappers import Level
+    from llm_do.project.tools.toolset_wrappers import Level
     from llm_do.runtime.tools.traits import ToolTraits
 
 __all__ = [

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["FOLDER", "open_artifact", "save_artifact"]
 
 FOLDER = f"{local_folder.FOLDER}/{local_folder.ARTIFACTS}"
-"""Where artifacts are, relative to the project's root. A model reads those whose names it was told, so nobody can guess
+"""Where artifacts are, relative to the project's root. A model reads those whose names it received, so no one can guess
 a name."""
 
 _MODE = 0o600

@@ -1,6 +1,6 @@
 """Turns functions and toolsets of any origin into tools with traits, each built once.
 
-Schemas are built in `llm_do.project.tool_schemas`; nothing here runs a tool.
+Schemas are built in `llm_do.project.tools.tool_schemas`; nothing here runs a tool.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pydantic_ai.toolsets.abstract import ToolsetTool
 from llm_do.policy.tool_facts import ToolFacts
 from llm_do.policy.values import Decision, Effect, ToolCallInfo
 from llm_do.project.agent_spec import ToolsetRef
-from llm_do.project.declared_facts import facts_fault, toolset_facts
-from llm_do.project.tool_schemas import (
+from llm_do.project.tools.declared_facts import facts_fault, toolset_facts
+from llm_do.project.tools.tool_schemas import (
     APPROVAL_KEY,
     APPROVAL_WORDS,
     UNCHECKED,
@@ -30,7 +30,7 @@ from llm_do.project.tool_schemas import (
     make_schema,
     static_approval,
 )
-from llm_do.project.toolset_wrappers import Level, ShownTool, find_shown_tools, wrapper_levels
+from llm_do.project.tools.toolset_wrappers import Level, ShownTool, find_shown_tools, wrapper_levels
 from llm_do.runtime.tools.approval_requirement import defer_requirement, mark_approved, wrapper_requirement
 from llm_do.runtime.tools.traits import TRAITS_KEY, Preview, ToolTraits, traits_of
 from llm_do.text.canonical_json import digest

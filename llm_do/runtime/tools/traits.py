@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from llm_do._startup.frozen import frozen
 from llm_do.policy.tool_facts import ToolFacts
-from llm_do.project.declared_facts import FACTS_KEY
 from llm_do.project.sandbox_spec import SandboxSpec
+from llm_do.project.tools.declared_facts import FACTS_KEY
 
 if TYPE_CHECKING:
     from pydantic_ai import RunContext, ToolDefinition

@@ -85,7 +85,7 @@ class CassettePlayer:
         recorded = self._recorded[number]
         outcome = self._here(recorded.outcome)
         if outcome.failure is not None and self._is_followed(recorded):
-            # It was sent again then, so it is now, but nobody has to be waited for.
+            # It was sent again then, so it is now, without the wait.
             outcome = replace(outcome, failure=replace(outcome.failure, retry_after=0.0))
         if show is not None and (text := recorded.partial or _text(outcome)):
             show(text)

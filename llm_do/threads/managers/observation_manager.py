@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from llm_do.concurrency.isolation import SubscriberGuard
 from llm_do.errors import UsageError
-from llm_do.runtime.record.events import Subscription
 from llm_do.runtime.record.redaction import Redactor, redactor
 from llm_do.runtime.record.stored_records import Filter, Observation
+from llm_do.runtime.record.subscription import Subscription
 from llm_do.runtime.record.thread_store import ThreadStore
 from llm_do.threads.recorder import TRANSIENT
 from llm_do.threads.sqlite.rows import new_token

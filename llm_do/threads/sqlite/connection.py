@@ -124,7 +124,7 @@ def _log_ahead(db: sqlite3.Connection) -> None:
 
 def _read_only(path: Path, name: str) -> sqlite3.Connection:
     """Open a store that can only be read; an older one is migrated in a copy in memory."""
-    # Without its log nobody is writing, and SQLite couldn't create one to read the store in the usual way.
+    # Without its log there is no writer, and SQLite couldn't create one to read the store in the usual way.
     mode = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "mode=ro&immutable=1"
     db = _opened(f"file:{quote(str(path.absolute()))}?{mode}", uri=True)
     with close_on_error(db):

@@ -70,7 +70,7 @@ class Owners:
             os.close(descriptor)
 
     def forget(self) -> None:
-        """Be another process than the one this was forked from, whose lock goes on."""
+        """Be another process than the one this was forked from, which keeps its lock."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None

@@ -1,7 +1,7 @@
 """Lets the processes that write to a store do so in the order in which they asked.
 
 SQLite alone lets a waiting process look for a free moment less and less often, so that one of many may wait for ever.
-Its own lock still decides who writes; this one only keeps the queue, and whoever waits too long goes on without it.
+Its own lock still decides who writes; this one only keeps the queue, and whoever waits too long continues without it.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Turns:
 
 
 class _Waiter(threading.Thread):
-    """Waits for a lock; closes its file if nobody is waiting any more."""
+    """Waits for a lock; closes its file once no one waits for it."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(name="llm-do-turn", daemon=True)

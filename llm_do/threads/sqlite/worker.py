@@ -1,7 +1,7 @@
 """Carries out a store's reads and writes on one connection in one thread, which ends after being idle.
 
 Writes that wait at the same time, of whatever run, go into one transaction with a savepoint each, and all that was
-asked for from one event loop wakes it once. A write that has been queued is carried out even if nobody waits for it
+asked for from one event loop wakes it once. A write that has been queued is carried out even if no one waits for it
 any more.
 """
 
@@ -83,7 +83,7 @@ class Worker:
         return await self._ask(job, writes=True)
 
     def post(self, job: Job) -> None:
-        """Queue a write whose outcome interests nobody."""
+        """Queue a write whose outcome no one needs."""
         self._put(_Request(job, writes=True))
 
     def close(self, patience: float | None = None) -> None:
@@ -212,7 +212,7 @@ def _deliver(requests: Sequence[_Request], outcomes: Sequence[Outcome]) -> None:
         if request.future is not None and request.loop is not None:
             settled.setdefault(request.loop, []).append((request.future, outcome))
     for loop, results in settled.items():
-        with suppress(RuntimeError):  # the loop is closed, so nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed, so no one waits
             loop.call_soon_threadsafe(_settle, results)
 
 

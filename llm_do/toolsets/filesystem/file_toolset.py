@@ -13,7 +13,7 @@ from llm_do.files.paths import display_path
 from llm_do.files.refusals import FileRefusedError
 from llm_do.files.root import Root
 from llm_do.policy.values import Decision, Resolved, ToolCallInfo, to_resolved
-from llm_do.project.builtin_toolsets import FILES
+from llm_do.project.tools.builtin_toolsets import FILES
 from llm_do.runtime.tools.traits import ToolTraits
 from llm_do.toolsets.filesystem.file_tools import FileTools
 from llm_do.toolsets.filesystem.protection import Protection

@@ -12,7 +12,7 @@ from llm_do.errors import ToolError
 from llm_do.files.local_folder import make_folder
 from llm_do.formats.server_listings import FILE, ListedTool, read_listings, server_digest, write_listings
 from llm_do.formats.toolset_config import McpConfig, parse_options
-from llm_do.project.builtin_toolsets import BuiltinToolset
+from llm_do.project.tools.builtin_toolsets import BuiltinToolset
 from llm_do.toolsets.mcp.server_session import McpSession
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TextIO, cast
 
 import httpx2
-from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
+from fastmcp.client.transports import ClientTransport, StdioTransport, StreamableHttpTransport
 from fastmcp.client.transports.base import SessionKwargs, TransportOptions, VersionAwareClientSession
 from mcp import ClientSession
 from mcp.shared.dispatcher import CallOptions
@@ -25,7 +25,7 @@ from pydantic import ValidationError
 from typing_extensions import Unpack
 
 from llm_do.concurrency.worker_threads import run_in_worker
-from llm_do.project.argument_schemas import find_unusable_part
+from llm_do.project.tools.argument_schemas import find_unusable_part
 
 __all__ = ["CommandTransport", "Findings", "UrlTransport"]
 
@@ -121,7 +121,22 @@ def _session_class(findings: Findings, timeout: float) -> type[ClientSession]:
     return Session
 
 
-class CommandTransport(StdioTransport):
+class _OurSession(ClientTransport):
+    """A transport that connects with our session; before the SDK's own among a class's bases."""
+
+    _session_class: type[ClientSession]
+
+    @asynccontextmanager
+    async def connect_session(
+        self, *, transport_options: TransportOptions | None = None, **session_kwargs: Unpack[SessionKwargs]
+    ) -> AsyncGenerator[ClientSession]:
+        """Connect with our session."""
+        options = replace(transport_options or TransportOptions(), session_class=self._session_class)
+        async with super().connect_session(transport_options=options, **session_kwargs) as session:
+            yield session
+
+
+class CommandTransport(_OurSession, StdioTransport):
     """A server that is a command. It gets the given environment and the protocol's minimal one."""
 
     def __init__(
@@ -137,17 +152,8 @@ class CommandTransport(StdioTransport):
         super().__init__(command[0], command[1:], env=environment, cwd=str(cwd), keep_alive=False, log_file=log_file)
         self._session_class = _session_class(findings, seconds)
 
-    @asynccontextmanager
-    async def connect_session(
-        self, *, transport_options: TransportOptions | None = None, **session_kwargs: Unpack[SessionKwargs]
-    ) -> AsyncGenerator[ClientSession]:
-        """Connect with our session."""
-        options = replace(transport_options or TransportOptions(), session_class=self._session_class)
-        async with super().connect_session(transport_options=options, **session_kwargs) as session:
-            yield session
 
-
-class UrlTransport(StreamableHttpTransport):
+class UrlTransport(_OurSession, StreamableHttpTransport):
     """A server at an address."""
 
     def __init__(self, url: str, headers: dict[str, str], *, findings: Findings, seconds: float) -> None:
@@ -162,12 +168,3 @@ class UrlTransport(StreamableHttpTransport):
 
         super().__init__(url, headers, httpx_client_factory=client)
         self._session_class = _session_class(findings, seconds)
-
-    @asynccontextmanager
-    async def connect_session(
-        self, *, transport_options: TransportOptions | None = None, **session_kwargs: Unpack[SessionKwargs]
-    ) -> AsyncGenerator[ClientSession]:
-        """Connect with our session."""
-        options = replace(transport_options or TransportOptions(), session_class=self._session_class)
-        async with super().connect_session(transport_options=options, **session_kwargs) as session:
-            yield session

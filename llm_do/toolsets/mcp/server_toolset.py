@@ -16,7 +16,7 @@ from llm_do.errors import RunError, ToolError, UsageError
 from llm_do.formats.server_listings import model_names
 from llm_do.formats.toolset_config import McpConfig
 from llm_do.policy.tool_facts import ToolFacts
-from llm_do.project.tool_schemas import is_included
+from llm_do.project.tools.tool_schemas import is_included
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.resources import ServerToolset
 from llm_do.runtime.tools.traits import ToolTraits

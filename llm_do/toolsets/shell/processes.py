@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from llm_do._startup.frozen import frozen
+from llm_do.concurrency.event_loops import complete
 from llm_do.concurrency.lifeline import find_marked, guarded_environment
 from llm_do.errors import ToolError
 from llm_do.policy.commands.command_line import Stream
@@ -72,7 +73,7 @@ async def run_stages(
     except OutputLimitError:
         why = "output"
     finally:
-        await _finish_despite_cancellation(running.stop())
+        await complete(running.stop())
     return PipelineEnd(tuple(process.returncode or 0 for process in running.processes), why)
 
 
@@ -201,19 +202,3 @@ def _close(ends: list[int], end: int) -> None:
 async def _drain(reader: asyncio.StreamReader, capture: Capture) -> None:
     while data := await reader.read(_CHUNK):
         capture.feed(data)
-
-
-async def _finish_despite_cancellation(work: Coroutine[Any, Any, None]) -> None:
-    """Wait for work to finish even if this task is cancelled."""
-    task = asyncio.ensure_future(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError as error:
-            if task.cancelled():
-                raise
-            cancelled = error
-    if cancelled is not None:
-        raise cancelled
-    task.result()

@@ -21,7 +21,7 @@ from llm_do.files.refusals import ContentChangedError
 from llm_do.files.root import Root
 from llm_do.policy.commands.command_line import SimpleCommand
 from llm_do.policy.values import Decision, Resolved, ToolCallInfo, to_resolved
-from llm_do.project.builtin_toolsets import BUILTIN_SHELL, SHELL
+from llm_do.project.tools.builtin_toolsets import BUILTIN_SHELL, SHELL
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.tools.artifacts import open_artifact
 from llm_do.runtime.tools.current_tool import APPROVED_BASIS
@@ -70,7 +70,7 @@ class Shell:
     """The settings of a shell toolset, which no call changes.
 
     `home` is the default directory of commands, relative to the root; `names` are the environment variables that they
-    may see. Commands that nobody was asked about run in the sandbox; `may_leave` is set if a call can ask to run
+    may see. Commands that run without approval run in the sandbox; `may_leave` is set if a call can ask to run
     outside it. `decided` has what the file patterns of lines stood for when they were decided about.
     """
 

@@ -11,7 +11,7 @@ from pydantic_ai.toolsets import FunctionToolset, WrapperToolset
 from pydantic_ai.toolsets.abstract import ToolsetTool
 
 from llm_do.errors import UsageError
-from llm_do.project.tool_schemas import make_schema
+from llm_do.project.tools.tool_schemas import make_schema
 from llm_do.tools import Tool, approval_fault
 from llm_do.toolsets.approval import ApprovalToolset, set_toolset_approval_config
 from tests.runtime.approval.letters import RAN, send

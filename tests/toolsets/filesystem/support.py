@@ -12,7 +12,7 @@ from pydantic_ai.models.test import TestModel
 from pydantic_ai.usage import RunUsage
 
 from llm_do.formats.toolset_config import parse_options
-from llm_do.project.builtin_toolsets import BuiltinToolset
+from llm_do.project.tools.builtin_toolsets import BuiltinToolset
 from llm_do.runtime.tools.traits import BuiltinContext
 
 __all__ = ["Call", "caller", "configured", "context"]

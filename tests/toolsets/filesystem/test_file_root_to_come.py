@@ -9,7 +9,7 @@ import pytest
 
 from llm_do.errors import ToolError
 from llm_do.policy.values import ToolCallInfo
-from llm_do.project.builtin_toolsets import BuiltinToolset
+from llm_do.project.tools.builtin_toolsets import BuiltinToolset
 from llm_do.runtime.tools.traits import traits_of
 from tests.support.history import results_of
 from tests.support.runs import agent, carry_out, runtime_of

@@ -14,8 +14,8 @@ from pydantic_ai.usage import RunUsage
 
 from llm_do.formats.toolset_config import parse_options
 from llm_do.policy.values import Decision, ToolCallInfo
-from llm_do.project.builtin_toolsets import BuiltinToolset
 from llm_do.project.sandbox_spec import SandboxSpec
+from llm_do.project.tools.builtin_toolsets import BuiltinToolset
 from llm_do.runtime.tools.traits import TRAITS_KEY, BuiltinContext, ToolTraits
 
 __all__ = ["OFF", "arun", "configured", "context", "decision", "git", "run", "traits"]

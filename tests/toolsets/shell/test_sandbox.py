@@ -1,4 +1,4 @@
-"""Commands that nobody was asked about run behind a wall that the kernel holds, whatever rule allowed them."""
+"""Commands that run without approval run behind a wall that the kernel holds, whatever rule allowed them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ import pytest
 
 from llm_do import Runtime
 from llm_do.policy.rules import build_policy
-from llm_do.project.builtin_toolsets import BuiltinToolset
 from llm_do.project.sandbox_spec import SandboxSpec
+from llm_do.project.tools.builtin_toolsets import BuiltinToolset
 from llm_do.toolsets.shell import shell_readonly
 from llm_do.toolsets.shell.sandbox import SandboxStatus, bubblewrap, landlock, status
 from tests.support.runs import Answers, agent, carry_out, project_of
@@ -178,7 +178,7 @@ def test_a_command_that_only_reads_sees_no_secrets_in_a_recursive_search_either(
 def test_a_failure_because_of_the_wall_says_so_and_how_to_go_on(backend: str, root: Path) -> None:
     result = sh(root, "echo evil > tools.py")
     assert result["exit_code"] != 0
-    assert result["note"].startswith("It ran in a sandbox, because nobody was asked: there the project's code, .git")
+    assert result["note"].startswith("It ran in a sandbox, because no one approved it: there the project's code, .git")
     assert result["note"].endswith("call shell again with outside_sandbox=true: a person is asked then.")
     assert "note" not in sh(root, "exit 3")
 

@@ -16,7 +16,7 @@ Backend = Literal["bubblewrap", "landlock"]
 
 @frozen
 class SandboxStatus:
-    """Which sandbox confines commands that nobody was asked about, and what it enforces, or why there is none.
+    """Which sandbox confines commands that run without approval, and what it enforces, or why there is none.
 
     Args:
         active: Whether there is one.

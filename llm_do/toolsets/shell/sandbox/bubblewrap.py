@@ -118,7 +118,7 @@ def _prefix(program: str, users: Sequence[str]) -> list[str]:
 
 
 def _user_namespaces() -> list[list[str]]:
-    """Root needs no user namespace, in which files of other users would be nobody's, unless it can't mount."""
+    """Root needs no user namespace, in which files of other users have no owner, unless it can't mount."""
     return [[], ["--unshare-user"]] if os.geteuid() == 0 else [["--unshare-user-try"]]
 
 

@@ -1,14 +1,13 @@
-"""`CommandSandbox`: what a shell toolset asks before and after a command that nobody was asked about."""
+"""`CommandSandbox`: what a shell toolset asks before and after a command that runs without approval."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
 
+from llm_do.concurrency.event_loops import complete
 from llm_do.concurrency.worker_threads import run_in_worker
 from llm_do.files.code_tree import CodeScan
 from llm_do.files.code_watch import CodeWatch
@@ -18,9 +17,7 @@ from llm_do.toolsets.shell.sandbox.confinement import Confinement, command_wall,
 
 __all__ = ["CommandSandbox", "Guard"]
 
-T = TypeVar("T")
-
-NO_SANDBOX = "the project requires a sandbox for commands that nobody is asked about, and this machine has none"
+NO_SANDBOX = "the project requires a sandbox for commands that run without approval, and this machine has none"
 
 
 @dataclass(slots=True)
@@ -87,14 +84,4 @@ class CommandSandbox:
         try:
             yield guard
         finally:
-            guard.new_code = await _despite_cancellation(self.watch.end, maker)
-
-
-async def _despite_cancellation(function: Callable[[str], T], argument: str) -> T:
-    """Wait for a function in a worker thread, even if this task is cancelled meanwhile."""
-    task = asyncio.ensure_future(run_in_worker(function, argument))
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task])
-        raise
+            guard.new_code = await complete(run_in_worker(self.watch.end, maker))

@@ -1,4 +1,4 @@
-"""`Sandbox`: confines the commands that nobody was asked about, with whatever this machine offers.
+"""`Sandbox`: confines the commands that run without approval, with whatever this machine offers.
 
 What the wall protects is found anew for each command: the project's code, version control, our own folder, secrets.
 """

@@ -42,11 +42,11 @@ def _why(guard: Guard, output: str) -> str:
         if guard.sandbox.reads_only:
             return "It ran in a sandbox, in which nothing can be written and secrets can't be read."
         return (
-            "It ran in a sandbox, because nobody was asked: there the project's code, .git and everything outside the "
-            "project can't be changed, and secrets can't be read."
+            "It ran in a sandbox, because no one approved it: there the project's code, .git and everything outside "
+            "the project can't be changed, and secrets can't be read."
         )
     if not guard.sandbox.network and _NO_NETWORK.search(output):
-        return "It ran in a sandbox without network, because nobody was asked."
+        return "It ran in a sandbox without network, because no one approved it."
     return ""
 
 

@@ -1,4 +1,4 @@
-"""`Wall`: what a command that nobody was asked about may do, as paths; the backends make the kernel hold it.
+"""`Wall`: what a command that runs without approval may do, as paths; the backends make the kernel hold it.
 
 Nothing here looks at a disk.
 """

@@ -17,9 +17,9 @@ from llm_do._startup.frozen import frozen
 from llm_do._warnings import suppress_warning
 from llm_do.errors import ToolkitError, UsageError
 from llm_do.policy.tool_facts import ToolFacts
-from llm_do.project.declared_facts import function_facts, metadata_facts
 from llm_do.project.gates import GatedToolset
-from llm_do.project.partials import function_of
+from llm_do.project.tools.declared_facts import function_facts, metadata_facts
+from llm_do.project.tools.partials import function_of
 from llm_do.text.globs import matches_any
 from llm_do.tools import NamedTool, Tool, ToolOptions, approval_fault, options_of
 

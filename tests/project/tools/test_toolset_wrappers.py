@@ -18,7 +18,7 @@ from llm_do.policy.rules import build_policy
 from llm_do.project.agent_spec import ToolsetRef
 from llm_do.project.project import RuntimeSettings
 from llm_do.project.registry import Registered
-from llm_do.project.toolset_wrappers import find_shown_tools, wrapper_levels
+from llm_do.project.tools.toolset_wrappers import find_shown_tools, wrapper_levels
 
 
 def find(part: str) -> str:

@@ -1,6 +1,6 @@
 """Looks through PydanticAI's toolset wrappers without running anything, to find the tools they show.
 
-`llm_do.project.tool_schemas` finds the tools of a toolset without wrappers. If there is a toolset at all, the
+`llm_do.project.tools.tool_schemas` finds the tools of a toolset without wrappers. If there is a toolset at all, the
 project's own code has already imported PydanticAI.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from llm_do._startup.frozen import frozen
-from llm_do.project.tool_schemas import fixed_tools
+from llm_do.project.tools.tool_schemas import fixed_tools
 
 if TYPE_CHECKING:
     from pydantic_ai import Tool as PydanticTool, ToolDefinition

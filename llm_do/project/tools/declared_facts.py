@@ -16,7 +16,7 @@ from llm_do.tools import ToolOptions
 if TYPE_CHECKING:
     from pydantic_ai import ToolDefinition
 
-    from llm_do.project.toolset_wrappers import Level
+    from llm_do.project.tools.toolset_wrappers import Level
 
 __all__ = ["FACTS_KEY", "DeclaresFacts", "facts_fault", "function_facts", "metadata_facts", "toolset_facts"]
 
