@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_do import AgentSpec, Project
+from llm_do import AgentSpec, Project, Runtime
 from tests.models import odd_chat_answers, odd_messages, odd_responses
 from tests.models.odd_chat_answers import Row
 from tests.support.raw_server import serve_raw
@@ -64,6 +64,7 @@ TABLES = {
 
 ROWS = TABLES["openai-chat"]
 EVERY_ROW = [(prefix, name) for prefix, rows in TABLES.items() for name in rows]
+AGENTS = {row: f"a{number}" for number, row in enumerate(EVERY_ROW)}
 
 
 @pytest.fixture(scope="module")
@@ -86,25 +87,14 @@ def _environment(monkeypatch: pytest.MonkeyPatch, server: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def endings(server: str) -> dict[tuple[str, str, str], Ending]:
-    """The endings of all rows, whole and streamed, from one runtime: to start one for each takes most of the time."""
-    agents = {f"a{number}": (prefix, name) for number, (prefix, name) in enumerate(EVERY_ROW)}
-    specs = [AgentSpec(agent, model=model(name, prefix), tools=[add, ping]) for agent, (prefix, name) in agents.items()]
-
-    async def every() -> dict[tuple[str, str, str], Ending]:
-        runtime = runtime_for(project_of(specs, max_retries=1))
-        try:
-            found: dict[tuple[str, str, str], Ending] = {}
-            for agent, row in agents.items():
-                found[("whole", *row)] = Ending.of(await runtime.execute("go", entry=agent))
-                found[("streamed", *row)] = Ending.of(await streamed(runtime, entry=agent))
-            return found
-        finally:
-            await runtime.aclose()
-
-    with pytest.MonkeyPatch.context() as environ:
+def runtime(server: str) -> Iterator[tuple[asyncio.Runner, Runtime]]:
+    """One runtime with an agent for each row, in one loop: to start one for each takes most of the time."""
+    specs = [AgentSpec(agent, model=model(name, prefix), tools=[add, ping]) for (prefix, name), agent in AGENTS.items()]
+    with pytest.MonkeyPatch.context() as environ, asyncio.Runner() as runner:
         set_environment(environ, server)
-        return asyncio.run(every())
+        shared = runtime_for(project_of(specs, max_retries=1))
+        yield runner, shared
+        runner.run(shared.aclose())
 
 
 def check(ending: Ending, row: Row) -> None:
@@ -112,7 +102,7 @@ def check(ending: Ending, row: Row) -> None:
     assert ending.output in (row.output, row.partial or row.output), ending
     assert row.error in ending.error, ending
     assert row.hint in ending.hint, ending
-    assert [True] * (row.warning is not None) == [(row.warning or "") in said for said in ending.warnings], ending
+    assert [True] * (row.warning is not None) == [(row.warning or "") in warning for warning in ending.warnings], ending
     assert row.requests in (None, ending.requests), ending
 
 
@@ -128,9 +118,13 @@ def model(name: str, prefix: str = "openai-chat") -> str:
 @pytest.mark.parametrize("view", ["whole", "streamed"])
 @pytest.mark.parametrize(("prefix", "name"), EVERY_ROW)
 def test_an_answer_ends_a_run_alike_whole_and_streamed(
-    endings: dict[tuple[str, str, str], Ending], prefix: str, name: str, view: str
+    runtime: tuple[asyncio.Runner, Runtime], prefix: str, name: str, view: str
 ) -> None:
-    check(endings[view, prefix, name], TABLES[prefix][name])
+    runner, shared = runtime
+    entry = AGENTS[prefix, name]
+    result = runner.run(shared.execute("go", entry=entry) if view == "whole" else streamed(shared, entry=entry))
+
+    check(Ending.of(result), TABLES[prefix][name])
 
 
 @pytest.mark.parametrize("view", [text_subscriber, terminal, recorded, run_sync], ids=lambda view: view.__name__)
