@@ -74,13 +74,13 @@ def covers(pattern: Pattern, call: ToolCallInfo | PreparedCall) -> frozenset[int
     """Return the stages of a call that a pattern allows; several patterns together may allow a pipeline."""
     prepared = prepare_call(call)
     call = prepared.call
-    if prepared.unresolved or not _agent_matches(pattern, call, fold=False):
+    if prepared.unresolved or (pattern.action is None and not pattern.tool.matches(call.tool_name)):
+        return frozenset()
+    if not _agent_matches(pattern, call, fold=False):
         return frozenset()
     everything = frozenset(range(prepared.stages))
     if pattern.action is not None:
         return everything if covers_effects(pattern, call, prepared.targets) else frozenset()
-    if not pattern.tool.matches(call.tool_name):
-        return frozenset()
     if not _names_all_resolved(pattern, call):
         return frozenset()
     for name, argument in _arguments(pattern, call):
