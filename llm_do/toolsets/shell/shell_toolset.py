@@ -150,7 +150,9 @@ class Shell:
         except ToolError as error:
             return f"Run a command that is refused: {error.message}"
         vectors = " ".join(_describe(command) for command in prepared.commands)
-        where = "" if self.sandbox.reads_only or self.sandbox.backend is None else ", outside the sandbox"
+        where = (
+            "" if self.sandbox.reads_only or self.sandbox.backend is None else " (once approved, outside the sandbox)"
+        )
         return f"Run {vectors} in {display_path(str(self.root.path / prepared.cwd))}{where}"
 
     async def run(self, ctx: RunContext[Any], command: str, timeout: float, cwd: str | None) -> ShellResult:  # noqa: ASYNC109

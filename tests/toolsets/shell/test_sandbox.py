@@ -288,7 +288,10 @@ def test_what_a_person_allows_at_that_moment_runs_outside_and_the_question_says_
     (root / "data.txt").write_text("evil:\n\techo evil > tools.py\n")
     toolsets = {"sh": BuiltinToolset("sh", {"type": "shell"})}
     carry_out(Runtime(project_of([spec], root=root, toolsets=toolsets), approvals=person))
-    assert person.asked[0].description == f"Run ['make', '-f', 'data.txt', 'evil'] in {root}, outside the sandbox"
+    assert (
+        person.asked[0].description
+        == f"Run ['make', '-f', 'data.txt', 'evil'] in {root} (once approved, outside the sandbox)"
+    )
     assert (root / "tools.py").read_text() == "evil\n"
 
 
