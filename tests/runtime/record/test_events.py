@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
-import sys
-import threading
 import time
 from typing import Any
 
@@ -14,35 +11,13 @@ import pytest
 from pydantic_ai import RunContext
 from pydantic_ai.exceptions import ApprovalRequired
 
-from llm_do import ApprovalDecision, CallContext, EventBus, Runtime, Toolkit, UsageError, tool
+from llm_do import ApprovalDecision, CallContext, Runtime, Toolkit, tool
 from llm_do.runtime.record.events import EVENT_TYPES
 from llm_do.threads import ObservationManager, memory_store
 from tests.support.history import results_of, strict
+from tests.support.nested import add, three_deep
 from tests.support.runs import agent, carry_out, heard, project_of, runtime_of
 from tests.support.scripted import call, script
-
-
-def add(a: int, b: int) -> int:
-    """Add."""
-    return a + b
-
-
-def three_deep() -> Runtime:
-    """A project where main calls scout, scout calls digger twice in parallel, and all use `add`."""
-    digger = agent("digger", script(call("add", {"a": 1, "b": 1}, "d1"), "dug"), tools=[add])
-    scout = agent(
-        "scout",
-        script([call("digger", {"input": "left"}, "s1"), call("digger", {"input": "right"}, "s2")], "scouted"),
-        toolsets=[digger],
-    )
-    main = agent(
-        "main",
-        script([call("add", {"a": 2, "b": 2}, "m1"), call("scout", {"input": "go"}, "m2")], "done"),
-        tools=[add],
-        toolsets=[scout],
-    )
-    return runtime_of([main, scout, digger])
-
 
 WHOLE = """
 run_started main
@@ -267,147 +242,6 @@ def test_a_failed_run_emits_its_error() -> None:
 # -- subscribers
 
 
-def test_a_subscriber_receives_only_events_that_match_its_filter() -> None:
-    runtime = three_deep()
-    finished, of_scout, of_thread, of_other = (
-        heard(runtime, "run_finished"),
-        heard(runtime, agent="scout"),
-        heard(runtime, thread="t1"),
-        heard(runtime, thread="t2"),
-    )
-    both = heard(runtime, "tool_call", agent="digger", thread="t1")
-
-    asyncio.run(runtime.run("go", thread_id="t1"))
-    asyncio.run(runtime.run("go"))
-
-    assert finished.types == ["run_finished"] * 2
-    assert {event.agent_name for event in of_scout.events} == {"scout"}
-    assert len({event.run_id for event in of_thread.events}) == 1
-    assert of_other.events == []
-    assert [event.tool_name for event in both.events] == ["add", "add"]
-
-
-@pytest.mark.parametrize("error", [RuntimeError("subscriber"), SystemExit(3)], ids=repr)
-def test_a_subscriber_that_raises_affects_no_other(error: BaseException, caplog: pytest.LogCaptureFixture) -> None:
-    runtime = three_deep()
-
-    def broken(event: Any) -> None:
-        raise error
-
-    runtime.on(None, broken)
-    ear = heard(runtime)
-    with caplog.at_level(logging.CRITICAL + 1, logger="llm_do.events"):
-        result = carry_out(runtime)
-
-    assert result.status == "completed"
-    assert sorted(ear.outline) == sorted(WHOLE)
-
-
-def test_unsubscribing_takes_effect_immediately_even_within_a_run() -> None:
-    runtime = three_deep()
-    seen: list[Any] = []
-
-    def first_only(event: Any) -> None:
-        seen.append(event)
-        stop()
-
-    stop = runtime.on(None, first_only)
-    carry_out(runtime)
-    stop()
-
-    assert [event.type for event in seen] == ["run_started"]
-
-
-def test_a_model_streams_only_if_a_subscriber_receives_text() -> None:
-    asked: list[str] = []
-
-    class Recording(type(script("x"))):  # type: ignore[misc]
-        async def request(self, *args: Any) -> Any:
-            asked.append("whole")
-            return await super().request(*args)
-
-        def request_stream(self, *args: Any, **kwargs: Any) -> Any:
-            asked.append("stream")
-            return super().request_stream(*args, **kwargs)
-
-    runtime = runtime_of([agent("main", Recording(script("hello").script))])
-    heard(runtime, "text_done")
-    carry_out(runtime)
-    stop = runtime.on("text", lambda event: None)
-    carry_out(runtime)
-    stop()
-    carry_out(runtime)
-
-    assert asked == ["whole", "stream", "whole"]
-
-
-@pytest.mark.parametrize("error", [ValueError("no"), SystemExit(3), asyncio.CancelledError()], ids=repr)
-@pytest.mark.parametrize("kind", ["sync", "async"])
-def test_an_exception_in_an_application_event_subscriber_is_logged_and_not_raised(
-    kind: str, error: BaseException, caplog: pytest.LogCaptureFixture
-) -> None:
-    bus = EventBus()
-    received: list[int] = []
-
-    def broken(**data: Any) -> None:
-        raise error
-
-    async def broken_later(**data: Any) -> None:
-        raise error
-
-    bus.on("step", broken if kind == "sync" else broken_later)
-    bus.on("step", lambda step: received.append(step))
-    asyncio.run(bus.emit("step", step=1))
-
-    assert received == [1]
-    assert "a subscriber of 'step' failed" in caplog.text
-
-
-def test_cancelling_the_emitter_of_an_application_event_propagates() -> None:
-    bus = EventBus()
-
-    async def cancelled() -> bool:
-        entered = asyncio.Event()
-
-        async def slow() -> None:
-            entered.set()
-            await asyncio.Event().wait()
-
-        bus.on("step", slow)
-        emitting = asyncio.create_task(bus.emit("step"))
-        await entered.wait()
-        emitting.cancel()
-        await asyncio.wait([emitting])
-        return emitting.cancelled()
-
-    assert asyncio.run(cancelled())
-
-
-def test_an_application_event_reaches_its_subscribers_in_order() -> None:
-    bus = EventBus()
-    received: list[str] = []
-
-    async def slow(**data: Any) -> None:
-        await asyncio.sleep(0)
-        received.append(f"slow {data['step']}")
-
-    def broken(**data: Any) -> None:
-        raise ValueError("no")
-
-    def quick(step: int) -> None:
-        received.append(f"quick {step}")
-
-    for callback in (slow, broken, quick):
-        bus.on("step", callback)
-    asyncio.run(bus.emit("step", step=1))
-    bus.off("step", slow)
-    bus.off("step", slow)
-    asyncio.run(bus.emit("step", step=2))
-    asyncio.run(bus.emit("unheard", step=3))
-
-    assert received == ["slow 1", "quick 1", "quick 2"]
-
-
 def test_functions_called_by_name_emit_events_like_agents() -> None:
     async def main(input: Any, ctx: CallContext) -> int:
         return await ctx.call("add", {"a": 1, "b": 2})
@@ -427,65 +261,6 @@ def test_functions_called_by_name_emit_events_like_agents() -> None:
     ]
 
 
-def test_warnings_from_tools_in_threads_arrive_in_order_too() -> None:
-    def noisy(ctx: RunContext[CallContext], n: int) -> int:
-        for step in range(100):
-            ctx.deps.warn(f"{n} at {step}")
-        return n
-
-    runtime = runtime_of([agent("main", script([call("noisy", n=n) for n in range(8)], "fin"), tools=[noisy])])
-
-    async def watch() -> list[Any]:
-        return [event async for event in runtime.stream("go")]
-
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        events = asyncio.run(watch())
-    finally:
-        sys.setswitchinterval(interval)
-
-    assert [event.seq for event in events] == list(range(len(events)))
-    assert sum(event.type == "warning" for event in events) == 800
-    for n in range(8):
-        mine = [event.message for event in events if event.type == "warning" and event.message.startswith(f"{n} ")]
-        assert mine == [f"{n} at {step}" for step in range(100)]
-
-
-def test_an_abandoned_call_emits_no_more_warnings() -> None:
-    started, over, warned = threading.Event(), threading.Event(), threading.Event()
-
-    def slow(ctx: RunContext[CallContext]) -> str:
-        started.set()
-        over.wait(60)
-        ctx.deps.warn("too late")
-        warned.set()
-        return ""
-
-    runtime = runtime_of([agent("main", script(call("slow")), tools=[slow])])
-    ear = heard(runtime)
-
-    async def interrupted() -> None:
-        task = asyncio.ensure_future(runtime.execute("go"))
-        assert await asyncio.to_thread(started.wait, 60)
-        runtime.interrupt()
-        await task
-
-    asyncio.run(interrupted())
-    types = ear.types
-    over.set()
-
-    assert warned.wait(60)
-    assert (ear.types, types[-1]) == (types, "run_failed")
-
-
-def test_an_async_callback_that_would_never_be_awaited_is_rejected() -> None:
-    async def hear(event: Any) -> None: ...
-
-    with pytest.raises(UsageError, match="can't be async"):
-        three_deep().on(None, hear)
-
-
 def test_context_changes_are_recorded_even_without_subscribers() -> None:
     kit = Toolkit("kit")
 
@@ -501,38 +276,6 @@ def test_context_changes_are_recorded_even_without_subscribers() -> None:
 
     [change] = asyncio.run(written())
     assert (change.data["updates"], change.data["states"]) == ({"number": 7}, ["on"])
-
-
-def test_a_result_has_each_warning_of_the_run_once() -> None:
-    async def main(input: Any, ctx: CallContext) -> str:
-        ctx.warn("mind the gap")
-        ctx.warn("mind the gap")
-        await ctx.call("inner", "x")
-        return "done"
-
-    def lonely(ctx: RunContext[CallContext]) -> str:
-        """Warn."""
-        ctx.deps.warn("no server")
-        return "ok"
-
-    runtime = runtime_of([agent("inner", script(call("lonely"), "ok"), tools=[lonely])], main)
-    ear = heard(runtime, "warning")
-    result = carry_out(runtime)
-
-    assert len(ear.events) == 3
-    assert result.to_dict()["warnings"] == [
-        {"message": "mind the gap", "agent_path": "main"},
-        {"message": "no server", "agent_path": ear.events[-1].path},
-    ]
-
-
-def test_a_run_that_ends_early_has_its_warnings_too() -> None:
-    async def main(input: Any, ctx: CallContext) -> str:
-        ctx.warn("mind the gap")
-        raise ValueError("no")
-
-    assert [each.message for each in carry_out(runtime_of([], main)).warnings] == ["mind the gap"]
-    assert carry_out(three_deep()).to_dict()["warnings"] == []
 
 
 @pytest.mark.parametrize("kind", ["approval", "ask_user", "raised"])
