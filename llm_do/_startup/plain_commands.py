@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal, get_args, get_origin
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-__all__ = ["TIME", "LeanCommand", "LeanGroup", "make_lean"]
+__all__ = ["TIME", "LeanCommand", "LeanGroup", "make_lean", "time_parser"]
 
 TIME = "TIME"
 """The metavar of an option whose value is a number of seconds, or a time with units such as `1h30m`."""
@@ -82,6 +82,11 @@ class _Plain:
         return [self._one(kind, item, param, ctx) for item in value]
 
     def _one(self, kind: Any, value: Any, param: Any, ctx: Any) -> Any:
+        if self._info.parser is not None:
+            try:
+                return self._info.parser(value)
+            except typer.BadParameter as error:
+                raise typer.BadParameter(error.message, ctx=ctx, param=param) from error
         if kind is str or isinstance(value, bool):
             return value
         if kind is int or kind is float:
@@ -97,10 +102,8 @@ class _Plain:
 
     def _number(self, kind: type[int] | type[float], value: Any, param: Any, ctx: Any) -> int | float:
         noun = "a whole number" if kind is int else "a number"
-        if self._info.metavar == TIME:
-            noun = "a time, such as 90, 90s, 5m or 1h30m"
         try:
-            number = kind(value) if self._info.metavar != TIME else _seconds(value)
+            number = kind(value)
         except ValueError as error:
             raise typer.BadParameter(f"{value!r} is not {noun}.", ctx=ctx, param=param) from error
         if kind is float and not math.isfinite(number):
@@ -110,14 +113,32 @@ class _Plain:
         return number
 
 
-def _seconds(value: Any) -> float:
-    """The seconds of a number, or of a time with units; raises ValueError like `float`.
+def time_parser(minimum: float | None) -> Callable[[Any], float]:
+    """A function that converts the value of an option declared with `TIME`, for `typer.Option(parser=...)`.
+
+    Args:
+        minimum: The least number of seconds.
+
+    Returns:
+        A function that takes a number of seconds, or a time with units, and raises `typer.BadParameter`.
 
     Example:
-        >>> _seconds("90"), _seconds("1h30m"), _seconds("500ms")
+        >>> parse = time_parser(None)
+        >>> parse("90"), parse("1h30m"), parse("500ms")
         (90.0, 5400.0, 0.5)
     """
-    text = str(value).strip().lower()
-    if _TIME.fullmatch(text):
-        return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
-    return float(text)
+
+    def parse(value: Any) -> float:
+        text = str(value).strip().lower()
+        try:
+            whole = _TIME.fullmatch(text)
+            seconds = sum(float(n) * _UNITS[unit] for n, unit in _PART.findall(text)) if whole else float(text)
+        except ValueError:
+            seconds = math.nan
+        if not math.isfinite(seconds):
+            raise typer.BadParameter(f"{value!r} is not a time, such as 90, 90s, 5m or 1h30m.")
+        if minimum is not None and seconds < minimum:
+            raise typer.BadParameter(f"{value} is less than {minimum:g}.")
+        return seconds
+
+    return parse

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from llm_do._startup.plain_commands import TIME
+from llm_do._startup.plain_commands import TIME, time_parser
 
 __all__ = [
     "IMPORT_SECONDS",
@@ -72,7 +72,7 @@ ImportSeconds = Annotated[
     typer.Option(
         "--import-timeout",
         metavar=TIME,
-        min=0.1,
+        parser=time_parser(0.1),
         help="Seconds that importing one Python file may take, or a time such as 2m.",
     ),
 ]

@@ -14,7 +14,7 @@ from typing import Annotated, Any, ForwardRef, Literal, TypeVar, cast, get_args,
 import typer
 
 from llm_do._startup.frozen import frozen
-from llm_do._startup.plain_commands import TIME
+from llm_do._startup.plain_commands import TIME, time_parser
 from llm_do.cli.arguments import parameters as p
 from llm_do.runtime.session.run_options import EntryOptions, RuntimeOptions
 
@@ -180,12 +180,13 @@ def _shared(kind: type[Any]) -> Iterator[Parameter]:
     for name, declared in kind.__annotations__.items():
         value, option = get_args(declared)
         if option.flags:
-            several = value == Sequence[str] | None
-            more = "; repeatable." if several else ", or a time such as 5m or 1h30m." if option.metavar == TIME else "."
+            several, timed = value == Sequence[str] | None, option.metavar == TIME
+            more = "; repeatable." if several else ", or a time such as 5m or 1h30m." if timed else "."
             info = typer.Option(
                 *option.flags,
                 metavar=option.metavar,
-                min=option.minimum,
+                min=None if timed else option.minimum,
+                parser=time_parser(option.minimum) if timed else None,
                 help=option.help.rstrip(".") + more,
                 autocompletion=_COMPLETIONS.get(name),
             )
