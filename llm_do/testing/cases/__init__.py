@@ -1,0 +1,1 @@
+"""Test cases: what `tests/*.test.yaml` says, how a case is run, and what came of it."""
