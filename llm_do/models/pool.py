@@ -213,7 +213,7 @@ class ModelPool:
         return make_model(address.provider, name, shelf.providers[address])
 
     def _client(self, shelf: _Shelf, address: Address) -> httpx2.AsyncClient:
-        from llm_do.models.providers.connections import REQUEST_TIMEOUT, http_client
+        from llm_do.models.connections.http_clients import REQUEST_TIMEOUT, http_client
 
         # Prefixes that differ only in their protocol (`openai`, `openai-chat`) share connections.
         key = (address.base_url or address.provider, address.key)

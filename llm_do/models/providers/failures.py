@@ -22,6 +22,7 @@ from pydantic_ai.exceptions import (
 )
 
 from llm_do.errors import ModelError, ModelUnavailableError, ProviderError
+from llm_do.models.connections.answer_bounds import bound_behind
 from llm_do.models.providers.model_names import PROVIDERS, split_name
 from llm_do.models.providers.provider_words import provider_words, short_words, with_status
 
@@ -55,6 +56,8 @@ def is_transient(error: BaseException) -> bool:
     """Whether a request that failed with this error may succeed if it is retried."""
     if isinstance(error, FallbackExceptionGroup):
         return any(is_transient(member) for member in error.exceptions)
+    if bound_behind(error) is not None:
+        return False
     if type(error) is ModelAPIError:  # without a category: the response was interrupted
         return True
     if isinstance(error, PERMANENT):
@@ -140,6 +143,8 @@ def _lacks_responses(error: Exception, model: str, message: str) -> bool:
 
 
 def _hint(error: Exception) -> str | None:
+    if bound_behind(error) is not None:
+        return "see what the server at this address sends"
     if isinstance(error, ModelTimeoutError):
         return "the provider did not answer in time; raise `timeout` in `model_settings`"
     if isinstance(error, ModelConnectionError):
@@ -151,6 +156,8 @@ def _hint(error: Exception) -> str | None:
 
 def _provider_message(error: Exception) -> str:
     """Return the provider's message on one line, after the HTTP status if there is one."""
+    if bound := bound_behind(error):
+        return bound.message
     body: object = error.body if isinstance(error, ModelAPIError) else None
     status = error.status_code if isinstance(error, ModelHTTPError) else None
     words = provider_words(body) or ("" if status else short_words(_with_cause(error)))

@@ -10,6 +10,7 @@ from pydantic_ai import exceptions
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse
 
 from llm_do._startup.frozen import frozen
+from llm_do.models.connections.answer_bounds import bound_behind
 from llm_do.models.providers.failures import is_transient
 from llm_do.models.providers.provider_words import provider_words, short_words, with_status
 from llm_do.runtime.record.results import Usage
@@ -54,7 +55,7 @@ class RequestFailure:
         )
         return cls(
             type=_category(error),
-            message=str(getattr(error, "message", "") or error or type(error).__name__),
+            message=str(bound_behind(error) or getattr(error, "message", "") or error or type(error).__name__),
             model=api.model_name if api is not None else "",
             transient=is_transient(error),
             status_code=http.status_code if http is not None else None,

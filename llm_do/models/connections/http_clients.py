@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
+import time
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -12,6 +14,14 @@ import httpx2
 from pydantic_ai.models import create_async_httpx2_client
 
 from llm_do.errors import ModelUnavailableError
+from llm_do.models.connections.answer_bounds import (
+    ENCODINGS,
+    LONGEST_ANSWER,
+    AnswerBoundError,
+    bounded_stream,
+    check_encoding,
+    too_slow,
+)
 
 if TYPE_CHECKING:
     import ssl
@@ -70,6 +80,7 @@ def _shared_ssl_context(base_url: str) -> ssl.SSLContext | None:
 class SpreadTransport(httpx2.AsyncBaseTransport):
     """A transport that spreads requests over pools of limited size, so that a request costs the same under load.
 
+    Nothing of an answer reaches an SDK that isn't bounded (`answer_bounds`).
     If `context` is None, a pool creates an SSL context when it is redirected to https.
     """
 
@@ -87,15 +98,24 @@ class SpreadTransport(httpx2.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         shard = self._free_shard()
         shard.active += 1
+        begun = time.monotonic()
+        request.headers["accept-encoding"] = ENCODINGS
+        deadline = asyncio.timeout(LONGEST_ANSWER)
         try:
-            response = await shard.transport.handle_async_request(request)
-        except BaseException:
+            async with deadline:
+                response = await shard.transport.handle_async_request(request)
+        except BaseException as error:
             shard.active -= 1
+            if deadline.expired():
+                raise too_slow() from error
             raise
-        if isinstance(response.stream, httpx2.AsyncByteStream):
-            response.stream = _CountedStream(response.stream, shard)
-        else:
-            shard.active -= 1
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        response.stream = _AnswerBody(response, response.stream, shard, begun)
+        try:
+            response.stream.unpack(response.headers)
+        except AnswerBoundError:
+            await response.aclose()
+            raise
         return response
 
     def _free_shard(self) -> _Shard:
@@ -120,15 +140,27 @@ class _Shard:
         self.active = 0
 
 
-class _CountedStream(httpx2.AsyncByteStream):
-    """A response body whose request counts as active until the body is closed."""
+class _AnswerBody(httpx2.AsyncByteStream):
+    """A response body, bounded, whose request counts as active until it is closed."""
 
-    def __init__(self, stream: httpx2.AsyncByteStream, shard: _Shard) -> None:
+    def __init__(self, response: httpx2.Response, stream: httpx2.AsyncByteStream, shard: _Shard, begun: float) -> None:
         self._stream = stream
         self._shard: _Shard | None = shard
+        self._begun = begun
+        self._packed = False
+        self._in_events = "event" in response.headers.get("content-type", "")
+
+    def unpack(self, headers: httpx2.Headers) -> None:
+        """Unpack the body here, a bit at a time, so that the client doesn't."""
+        if check_encoding(headers):
+            self._packed = True
+            del headers["content-encoding"]
+            headers.pop("content-length", None)
 
     def __aiter__(self) -> AsyncIterator[bytes]:
-        return self._stream.__aiter__()
+        return bounded_stream(
+            self._stream.__aiter__(), packed=self._packed, in_events=self._in_events, begun=self._begun
+        )
 
     async def aclose(self) -> None:
         shard, self._shard = self._shard, None

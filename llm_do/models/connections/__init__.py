@@ -1,0 +1,1 @@
+"""How providers are reached: HTTP clients, and what is read of an answer."""
