@@ -17,7 +17,8 @@ from pydantic_ai.models.test import TestModel
 
 from llm_do.errors import ModelUnavailableError, UsageError
 from llm_do.models import ModelPool, register_model_factory, resolve_model
-from llm_do.models.providers import connections as connections_module, provider_models as build_module
+from llm_do.models.connections import http_clients as connections_module
+from llm_do.models.providers import provider_models as build_module
 from tests.models.asking import HELLO, say
 from tests.support.openai_server import serve
 
