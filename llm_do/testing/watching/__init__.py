@@ -1,0 +1,1 @@
+"""Which files of a project have changed, and which test cases these can reach."""
