@@ -43,6 +43,7 @@ BLOCKS = {
     "LD6": "Approval rules",
     "LD7": "Models and environment",
     "LD8": "Unused things",
+    "LD9": "Test files",
 }
 
 

@@ -1,13 +1,14 @@
-"""JSON Schemas of the manifest and of an agent's frontmatter, with which an editor completes and checks them."""
+"""JSON Schemas of the manifest, of agents' frontmatter and of test files, for editors to complete and check them."""
 
 from __future__ import annotations
 
 from typing import Any, cast
 
 from llm_do.formats.agent_file import AgentFile
+from llm_do.formats.case_file import TestsFile
 from llm_do.formats.manifest import ManifestFile
 
-__all__ = ["agent_schema", "project_schema"]
+__all__ = ["agent_schema", "cases_schema", "project_schema"]
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -37,6 +38,19 @@ def project_schema() -> dict[str, Any]:
     schema["required"] = ["version", "entry"]
     entry = schema["$defs"]["EntryFile"]
     entry["oneOf"] = [{"required": [kind]} for kind in ("agent", "function", "flow")]
+    return _finished(schema)
+
+
+def cases_schema() -> dict[str, Any]:
+    """The JSON Schema of a `*.test.yaml` file.
+
+    Example:
+        >>> cases_schema()["required"]
+        ['tests']
+    """
+    schema = TestsFile.model_json_schema()
+    schema["required"] = ["tests"]
+    schema["properties"]["tests"]["minItems"] = 1
     return _finished(schema)
 
 

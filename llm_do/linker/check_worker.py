@@ -21,6 +21,7 @@ from llm_do.errors import LlmDoError
 from llm_do.linker.linker import check_project
 from llm_do.linker.python.python_files import Watch
 from llm_do.linker.subprocess_check import run_task
+from llm_do.linker.test_linker import check_with_tests
 
 __all__ = ["main"]
 
@@ -42,7 +43,8 @@ def main(request: Mapping[str, Any]) -> NoReturn:
     refused = {file: Diagnostic.from_dict(found) for file, found in request["refused"].items()}
     watch = Watch(refused, lambda label: _begin(folder, label, seconds, trace))
     try:
-        report = check_project(Path(request["project"]), watch=watch)
+        check = check_with_tests if request["tests"] else check_project
+        report = check(Path(request["project"]), watch=watch)
         data = run_task(report, request["task"], request["options"])
         answer = {"diagnostics": [item.to_dict() for item in report.diagnostics], "data": data}
     except LlmDoError as error:

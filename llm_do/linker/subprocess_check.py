@@ -28,6 +28,7 @@ from llm_do.errors import UsageError
 from llm_do.linker.linker import LinkReport, check_project
 from llm_do.linker.sources.project_files import read_project
 from llm_do.linker.sources.project_root import locate_project
+from llm_do.linker.test_linker import TestedProject, check_with_tests
 
 __all__ = ["CheckResult", "check_in_subprocess", "run_task"]
 
@@ -80,13 +81,18 @@ class _End:
 
 
 def check_in_subprocess(
-    path: Path, task: str | None = None, options: Mapping[str, Any] | None = None, *, seconds: float = SECONDS
+    path: Path,
+    task: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    *,
+    seconds: float = SECONDS,
+    tests: bool = False,
 ) -> CheckResult:
-    """Link the project at `path` and report, whatever its Python files do."""
+    """Link the project at `path` and report, on its `tests` too if asked, whatever its Python files do."""
     located = locate_project(path)
     files = read_project(located)
     if not files.readable or not files.python:
-        return _here(check_project(path), task, options or {})
+        return _here(check_with_tests(path) if tests else check_project(path), task, options or {})
     refused: dict[str, Diagnostic] = {}
     for _ in range(_ATTEMPTS):
         request = {
@@ -95,6 +101,7 @@ def check_in_subprocess(
             "task": task,
             "options": options or {},
             "seconds": seconds,
+            "tests": tests,
             "refused": {file: item.to_dict() for file, item in refused.items()},
         }
         answer = _ask(request, located.root, seconds * (len(files.python) + 1) + _GRACE)
@@ -107,7 +114,7 @@ def check_in_subprocess(
     return CheckResult((*files.diagnostics, *refused.values()), located.root)
 
 
-def run_task(report: LinkReport, task: str | None, options: Mapping[str, Any]) -> Any:
+def run_task(report: LinkReport | TestedProject, task: str | None, options: Mapping[str, Any]) -> Any:
     """Call a task with a linked project."""
     if task is None or report.project is None:
         return None
@@ -115,7 +122,7 @@ def run_task(report: LinkReport, task: str | None, options: Mapping[str, Any]) -
     return getattr(import_module(module), name)(report.project, **options)
 
 
-def _here(report: LinkReport, task: str | None, options: Mapping[str, Any]) -> CheckResult:
+def _here(report: LinkReport | TestedProject, task: str | None, options: Mapping[str, Any]) -> CheckResult:
     return CheckResult(report.diagnostics, report.root, run_task(report, task, options))
 
 

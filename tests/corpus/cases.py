@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from llm_do.linker.linker import check_project
 from llm_do.linker.subprocess_check import CheckResult, check_in_subprocess
+from llm_do.linker.test_linker import check_with_tests
 
 __all__ = ["HERE", "Case", "File", "all_files", "cases", "harms", "linked", "write"]
 
@@ -140,7 +140,7 @@ def linked(case: Case) -> CheckResult:
             if harms(case):
                 found = check_in_subprocess(root, seconds=5)
             else:
-                report = check_project(root)
+                report = check_with_tests(root)
                 found = CheckResult(report.diagnostics, report.root)
         _LINKED[case.source] = found
     return _LINKED[case.source]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from llm_do.diagnostics.codes import CODES
-from llm_do.linker.linker import check_project
+from llm_do.linker.test_linker import check_with_tests
 from tests.corpus.cases import Case, all_files, cases, harms, linked, write
 
 CASES = cases()
@@ -37,7 +37,7 @@ def test_a_wrong_project_gives_exactly_the_diagnostics_beside_it(case: Case) -> 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in CASES if case.fixed])
 def test_a_fixed_project_is_clean(case: Case, tmp_path: Path) -> None:
-    assert check_project(write(case, tmp_path, fixed=True)).diagnostics == ()
+    assert check_with_tests(write(case, tmp_path, fixed=True)).diagnostics == ()
 
 
 def test_the_first_case_of_every_code_is_fixed() -> None:

@@ -88,7 +88,7 @@ def test_every_code_of_the_parsers_is_triggered_here() -> None:
 @pytest.mark.parametrize("code", CODES)
 def test_every_code_has_a_title_an_explanation_a_fix_and_an_example(code: str) -> None:
     declared = CODES[code]
-    assert re.fullmatch(r"LD[1-8]\d\d", code)
+    assert re.fullmatch(r"LD[1-9]\d\d", code)
     assert declared.id == code
     assert declared.severity in ("error", "warning")
     assert declared.title[0].isupper()

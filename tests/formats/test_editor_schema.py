@@ -7,13 +7,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import yaml
 from jsonschema import Draft202012Validator
 
 from llm_do.formats.agent_file import AgentFile, parse_agent
-from llm_do.formats.editor_schema import agent_schema, project_schema
+from llm_do.formats.case_file import parse_tests
+from llm_do.formats.editor_schema import agent_schema, cases_schema, project_schema
 from llm_do.formats.manifest import ManifestFile, parse_manifest
 
-SCHEMAS = {"agent": agent_schema, "project": project_schema}
+SCHEMAS = {"agent": agent_schema, "project": project_schema, "tests": cases_schema}
 
 
 def properties(schema: object, where: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
@@ -45,6 +47,27 @@ def test_only_one_key_may_be_null(kind: str) -> None:
 def test_the_schemas_have_the_keys_of_the_models() -> None:
     assert set(agent_schema()["properties"]) == set(AgentFile.model_fields)
     assert set(project_schema()["properties"]) == {info.alias or n for n, info in ManifestFile.model_fields.items()}
+
+
+TESTS: list[tuple[str, bool]] = [
+    ("tests: [{name: greets}]", True),
+    ("tests: []", False),
+    ("{}", False),
+    ("tests: [{name: greets, answer: {write_file: once}, copy: none}]", True),
+    ("tests: [{name: greets, answer: perhaps}]", False),
+    ("tests: [{name: greets, expect: {output: {contains: [a, b], schema: {type: object}, json: {$.a: null}}}}]", True),
+    ("tests: [{name: greets, expect: {output: Ann}}]", False),
+    ("tests: [{name: greets, live: {repeat: 10, pass: 0.8}}]", True),
+    ("tests: [{name: greets, live: {repeat: 10, pass: 80}}]", False),
+    ("{tests: [{name: greets}], matrix: {small: {model: [test]}}}", True),
+    ("{tests: [{name: greets}], matrix: {small: {modle: test}}}", False),
+]
+
+
+@pytest.mark.parametrize(("text", "valid"), TESTS)
+def test_the_schema_of_tests_agrees_with_their_parser(text: str, valid: bool) -> None:
+    assert parse_tests(text, "a.test.yaml").ok == valid
+    assert Draft202012Validator(cases_schema()).is_valid(yaml.safe_load(text)) == valid
 
 
 def test_each_call_makes_a_new_schema() -> None:

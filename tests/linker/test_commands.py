@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import llm_do
-from llm_do.formats.editor_schema import agent_schema, project_schema
+from llm_do.formats.editor_schema import agent_schema, cases_schema, project_schema
 from llm_do.ui.reports.project_graph import dot, mermaid, permissions
 from tests.cli.cli_processes import run_forked
 from tests.linker.conftest import Make, agent, manifest
@@ -129,6 +129,18 @@ def test_tools_of_one_agent_are_listed_as_json(make: Make) -> None:
 @pytest.mark.slow
 def test_the_schema_of_agents_is_printed() -> None:
     assert json.loads(run(Path(), "schema", "agent").stdout) == agent_schema()
+
+
+def test_the_schema_of_tests_is_printed() -> None:
+    assert run_forked("schema", "tests").json == cases_schema()
+
+
+def test_a_fault_in_a_test_file_is_found_by_check_alone(make: Make) -> None:
+    root = make({"main.agent": agent("main"), "tools.py": "", "tests/a.test.yaml": "tests:\n  - nmae: greets\n"})
+    done = run_forked("check", cwd=root)
+    assert done.code == 3
+    assert "tests/a.test.yaml:2:5: error[LD120]: unknown key `nmae` in `tests[0]`" in done.out
+    assert run_forked("graph", cwd=root).code == 0
 
 
 def test_the_schema_of_manifests_is_printed() -> None:

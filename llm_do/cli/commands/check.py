@@ -57,7 +57,7 @@ def check(
     from llm_do.ui.reports.sandbox_warning import sandbox_warnings
     from llm_do.ui.terminal.screen import wants_color
 
-    report = check_in_subprocess(path, seconds=seconds)
+    report = check_in_subprocess(path, seconds=seconds, tests=True)
     approvals, faults = _permanent_approvals(report.root)
     report = replace(report, diagnostics=(*report.diagnostics, *faults, *sandbox_warnings(path)))
     if form == "json":

@@ -17,8 +17,11 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 @app.command(cls=LeanCommand)
 def schema(
     kind: Annotated[
-        Literal["agent", "project"],
-        typer.Argument(metavar="agent|project", help="Schema of the frontmatter of .agent files, or of project.json."),
+        Literal["agent", "project", "tests"],
+        typer.Argument(
+            metavar="agent|project|tests",
+            help="Schema of the frontmatter of .agent files, of project.json, or of .test.yaml files.",
+        ),
     ],
     _debug: p.Debug = False,
 ) -> int:
@@ -28,6 +31,7 @@ def schema(
     Examples:
       llm-do schema agent > agent.schema.json
       llm-do schema project > project.schema.json
+      llm-do schema tests > tests.schema.json
     """
     import json
 
@@ -36,8 +40,9 @@ def schema(
 
     results = claim_stdout()
     disable_plugins()
-    from llm_do.formats.editor_schema import agent_schema, project_schema
+    from llm_do.formats.editor_schema import agent_schema, cases_schema, project_schema
 
-    made = agent_schema() if kind == "agent" else project_schema()
+    schemas = {"agent": agent_schema, "project": project_schema, "tests": cases_schema}
+    made = schemas[kind]()
     results.write(json.dumps(made, indent=2, ensure_ascii=False) + "\n")
     return 0
