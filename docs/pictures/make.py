@@ -34,12 +34,13 @@ ROWS = 60
 SECONDS = 300
 
 
-def run(command: str, answers: dict[str, str]) -> pyte.Screen:
+def run(command: str, answers: dict[str, str], files: dict[str, str] | None = None) -> pyte.Screen:
     """Run `llm-do ...` in a terminal of its own and answer what it asks.
 
     Args:
         command: The words behind `llm-do`.
         answers: A regular expression of what is asked to what is typed, in order.
+        files: Files that exist among the examples before it runs.
 
     Returns:
         The screen as it is in the end.
@@ -47,7 +48,11 @@ def run(command: str, answers: dict[str, str]) -> pyte.Screen:
     screen = pyte.Screen(COLUMNS, ROWS)
     stream = pyte.Stream(screen)
     with tempfile.TemporaryDirectory() as folder:
-        shutil.copytree(ROOT / "examples", Path(folder) / "examples", ignore=shutil.ignore_patterns("out"))
+        examples = Path(folder) / "examples"
+        shutil.copytree(ROOT / "examples", examples, ignore=shutil.ignore_patterns("out"))
+        for name, text in (files or {}).items():
+            (examples / name).parent.mkdir(parents=True, exist_ok=True)
+            (examples / name).write_text(text, encoding="utf-8")
         environment = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
         terminal = pexpect.spawn(
             sys.executable,
@@ -80,7 +85,10 @@ def styled(screen: pyte.Screen) -> Text:
                 None if char.fg == "default" else f"#{char.fg}" if re.fullmatch("[0-9a-f]{6}", char.fg) else char.fg
             )
             colour = "yellow" if colour == "brown" else colour
-            line.append(char.data, Style(color=colour, bold=char.bold or None, italic=char.italics or None))
+            style = Style(
+                color=colour, bold=char.bold or None, italic=char.italics or None, reverse=char.reverse or None
+            )
+            line.append(char.data, style)
         line.rstrip()
         lines.append(line)
     while lines and not lines[-1].plain:
@@ -88,11 +96,11 @@ def styled(screen: pyte.Screen) -> Text:
     return Text("\n").join(lines)
 
 
-def draw(name: str, command: str, answers: dict[str, str]) -> None:
+def draw(name: str, command: str, answers: dict[str, str], files: dict[str, str]) -> None:
     """Write `NAME.svg`: the command and what it shows."""
     console = Console(record=True, width=COLUMNS, file=io.StringIO())
     console.print(Text(f"$ llm-do {command}", style="bold"))
-    console.print(styled(run(command, answers)))
+    console.print(styled(run(command, answers, files)))
     (FOLDER / f"{name}.svg").write_text(picture(console, name, "llm-do"), encoding="utf-8")
 
 
@@ -134,9 +142,18 @@ def plot(report: str) -> str:
     return picture(console, "benchmarks", "python -m benchmarks")
 
 
+MINUTES = """\
+# Minutes, budget round
+
+- The printer lease ends. Karl cancels it.
+- New laptops, if there is money left.
+- Next meeting: 1 December.
+"""
+"""An earlier version of what the example writes, so that there is a change to show."""
+
 RUNS = {
-    "approval": ("run examples/approvals", {"allow\\?.*: ": "y"}),
-    "receipts": ("run examples/receipts", {}),
+    "approval": ("run examples/approvals", {"allow\\? ": "y"}, {"approvals/out/minutes.md": MINUTES}),
+    "receipts": ("run examples/receipts", dict[str, str](), dict[str, str]()),
 }
 
 if __name__ == "__main__":

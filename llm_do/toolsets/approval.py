@@ -80,6 +80,7 @@ class ApprovalToolset(WrapperToolset[Any]):
             run_id=ctx.run_id or "",
             call_id=ctx.run_id or "",
             tool_call_id=ctx.tool_call_id or "",
+            schema=tool.tool_def.parameters_json_schema,
         )
         for _ in range(TRIES):
             try:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, cast
+
+import pytest
 
 from llm_do.policy.values import ToolCallInfo
 from llm_do.runtime.approval.broker import ApprovalRequest
@@ -19,8 +22,9 @@ class Typist:
     rows = 40
     edits = False
 
-    def __init__(self, lines: Sequence[str]) -> None:
+    def __init__(self, lines: Sequence[str], *, is_plain: bool = True) -> None:
         self.lines = list(lines)
+        self.is_plain = is_plain
         self.seen: list[str] = []
         self.waiting = 0
 
@@ -45,9 +49,11 @@ class Typist:
     def release(self) -> None: ...
 
 
-def ask_all(lines: Sequence[str], *questions: ApprovalRequest | UserQuestion) -> tuple[list[Any], str]:
+def ask_all(
+    lines: Sequence[str], *questions: ApprovalRequest | UserQuestion, is_plain: bool = True
+) -> tuple[list[Any], str]:
     """Ask questions concurrently; return the answers and the terminal's output."""
-    typist = Typist(lines)
+    typist = Typist(lines, is_plain=is_plain)
     asker = Asker(cast("Any", typist), cast("Any", typist))
 
     async def scenario() -> list[Any]:
@@ -80,34 +86,104 @@ LONG = ApprovalRequest(
 )  # fmt: skip
 
 
-def test_a_long_question_is_paged_and_ends_with_its_head() -> None:
-    [decision], shown = ask_all([""] * 88 + ["y"], LONG)
+def test_a_long_question_fits_the_terminal_and_keeps_its_head_and_both_ends_in_sight() -> None:
+    [decision], shown = ask_all(["n"], LONG)
+
+    assert decision.answer == "deny"
+    lines = shown.split("allow? ")[0].splitlines()
+    assert len(lines) < Typist.rows
+    assert lines[:4] == [
+        "╭ writer wants to call write_file",
+        "│ called by main",
+        "│ path: notes/long.md",
+        "│ content:",
+    ]
+    assert "│ 3000   line 2999" in lines
+    assert "  v  view all of it: 2,974 more lines" in lines
+
+
+@pytest.mark.parametrize(("typed", "answer"), [("y", "once"), ("s", "session")])
+def test_a_question_that_is_not_shown_in_full_is_allowed_by_the_same_key_twice(typed: str, answer: str) -> None:
+    [decision], shown = ask_all(["y" if typed == "s" else "s", typed, "", typed], LONG)
+
+    assert decision.answer == answer
+    assert shown.count("2,974 more lines not shown yet: v shows all, ") == 2
+    assert f"{typed} again allows the call" in shown
+
+
+def test_all_of_a_long_question_can_be_viewed_page_by_page_below_its_head() -> None:
+    [decision], shown = ask_all(["v", *[""] * 89, "y"], LONG)
 
     assert decision.answer == "once"
-    assert all(f"| line {number}\n" in shown for number in range(3000))
-    end = shown[-400:]
-    assert "main/writer wants to call write_file\n  path: notes/long.md\nallow?" in end
+    assert all(f"   line {number}\n" in shown for number in range(3000))
+    assert shown.count("│ path: notes/long.md\n") == 1 + 89 + 1
     assert shown.count("Enter shows more") == 88
+    assert "lines 2,993 to 3,002 of 3,002; Enter goes back to the question, b a page, n\n  denies: " in shown
+    assert shown.endswith("  v  view all of it: 2,974 more lines\nallow? ")
+    assert "not shown yet" not in shown
 
 
-def test_the_rest_can_be_shown_at_once_and_enter_never_allows() -> None:
-    [decision], shown = ask_all(["y", "r", "", "n"], LONG)
+def test_the_rest_can_be_shown_at_once_and_a_page_again() -> None:
+    [decision], shown = ask_all(["v", "", "b", "r", "y"], LONG)
+
+    assert decision.answer == "once"
+    assert shown.count("lines 1 to 34 of 3,002;") == 2
+    assert shown.count("│ 3000   line 2999\n") == 3
+
+
+def test_looking_at_a_part_is_not_looking_at_all() -> None:
+    [decision], shown = ask_all(["v", "q", "y", "n"], LONG)
 
     assert decision.answer == "deny"
-    assert shown.count("Enter shows more") == 2
-    assert "| line 2999\n" in shown
-    assert shown.count("allow?") == 2
+    assert "not shown yet" in shown
 
 
-def test_a_long_question_can_be_denied_on_any_page() -> None:
-    [decision], shown = ask_all(["", "n"], LONG)
+def test_a_terminal_with_abilities_shows_pages_on_its_other_screen() -> None:
+    _, shown = ask_all(["v", "", "q", "n"], LONG, is_plain=False)
 
-    assert decision.answer == "deny"
-    assert "allow?" not in shown
+    assert shown.count("\x1b[?1049h") == shown.count("\x1b[?1049l") == 1
+    assert shown.count("\x1b[H\x1b[2J") == 2
+    assert shown.endswith("\x1b[?1049lallow? ")
 
 
-def test_a_question_that_fits_is_shown_as_one() -> None:
-    _, shown = ask_all(["n"], REQUEST)
+@pytest.mark.parametrize(("typed", "answer"), [("n", "deny"), ("a", "abort")])
+def test_a_long_question_can_be_denied_on_any_page(typed: str, answer: str) -> None:
+    [decision], shown = ask_all(["v", "", typed], LONG)
 
-    assert "Enter shows more" not in shown
-    assert shown.count("wants to call wipe") == 1
+    assert decision.answer == answer
+    assert shown.count("allow?") == 1
+
+
+def test_a_low_or_narrow_terminal_only_names_the_choices_until_they_are_asked_for() -> None:
+    class Low(Typist):
+        columns = 40
+        rows = 12
+
+    typist = Low(["?", "n"])
+    asker = Asker(cast("Any", typist), cast("Any", typist))
+    asyncio.run(asker(REQUEST))
+    before, after, _ = "".join(typist.seen).split("allow? ")
+
+    assert before.splitlines()[-4:] == [
+        "y once, s this session,",
+        "  p session by rule, w always, n deny,",
+        "  d deny with a note, a abort the run,",
+        "  ? explain",
+    ]
+    assert after.startswith("  y  yes, this once\n")
+
+
+def test_a_lasting_answer_says_what_it_allows() -> None:
+    decisions, shown = ask_all(["s", "w", "0"], REQUEST, REQUEST)
+
+    assert [each.answer for each in decisions] == ["session", "always"]
+    assert "allowed in this session: exactly this call\n" in shown
+    assert "allowed always, by .llm-do/approvals.json: exactly this call\n" in shown
+
+
+def test_an_answer_that_is_not_accepted_is_none() -> None:
+    request = replace(REQUEST, answers=("once", "deny"))
+    [decision], shown = ask_all(["s", "a", "v", "q", "y"], request)
+
+    assert decision.answer == "once"
+    assert "this answer can't be remembered\n" in shown

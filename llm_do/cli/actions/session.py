@@ -94,7 +94,8 @@ class Session:
             size=partial(terminal_size, self._screen),
         )
         self._terminal = find_terminal(os.environ, self._screen)
-        self.asker = Asker(self._terminal, self.display, color=self.color) if self._terminal is not None else None
+        drawn = {"color": self.color, "lines": draws_lines(os.environ)}
+        self.asker = Asker(self._terminal, self.display, **drawn) if self._terminal is not None else None
         self._write_error: StoreError | None = None
         self._texts: set[str] = set()
         self._notices: set[str] = set()

@@ -9,7 +9,7 @@ import asyncio
 import inspect
 import itertools
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, get_args
 
 from llm_do._startup.frozen import frozen
@@ -62,6 +62,10 @@ class ApprovalRequest:
         person_only: Only a person may answer: an answer for the session or for good is one for this call.
         identical: How many identical calls of the response still wait, this one included; `once` is for one of them.
         answers: The answers that are accepted.
+        defaults: The names of arguments that have their default value.
+        in_diff: The names of arguments whose text the diff shows.
+        number: Which of the questions that wait this is: 1 for the first.
+        total: How many questions wait, those already answered meanwhile included.
     """
 
     id: str
@@ -81,6 +85,10 @@ class ApprovalRequest:
     person_only: bool = False
     identical: int = 1
     answers: tuple[Answer, ...] = ALL_ANSWERS
+    defaults: tuple[str, ...] = ()
+    in_diff: tuple[str, ...] = ()
+    number: int = 1
+    total: int = 1
 
 
 @frozen
@@ -225,6 +233,7 @@ class Broker:
     accepted: tuple[Answer, ...] = ALL_ANSWERS
     _lines: dict[tuple[str, str, str], _Line] = field(default_factory=dict[tuple[str, str, str], _Line], init=False)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    _answered: int = field(default=0, init=False)
 
     def next_id(self) -> str:
         """An id for a new question."""
@@ -234,6 +243,8 @@ class Broker:
         """Ask, and wait for the answer."""
         one = _Waiter(question, asyncio.get_running_loop().create_future())
         line = self._lines.get(question.key)
+        if not self._lines:
+            self._answered = 0
         if line is None:
             line = self._lines[question.key] = _Line()
             line.task = asyncio.ensure_future(self._serve(question.key, line))
@@ -268,6 +279,8 @@ class Broker:
         if (known := question.known()) is not None:
             return known
         request = await question.request()
+        waiting = sum(len(line.waiting) for line in self._lines.values())
+        request = replace(request, number=self._answered + 1, total=self._answered + max(waiting, 1))
         try:
             answer = await _call(self.callback, request)
         except BaseException as error:  # noqa: BLE001 (a callback that fails allows nothing)
@@ -276,6 +289,7 @@ class Broker:
         fault = self._fault(answer)
         if fault is not None or not isinstance(answer, ApprovalDecision):
             answer = ApprovalDecision("unanswered", note=f"the approval callback returned {fault}")
+        self._answered += 1
         question.keep(answer)
         return answer
 

@@ -24,6 +24,7 @@ from llm_do.runtime.approval.broker import Answer, ApprovalDecision, ApprovalReq
 from llm_do.runtime.approval.identical_calls import IdenticalCalls
 from llm_do.runtime.tools.approval_requirement import ApprovalRequirement
 from llm_do.runtime.tools.traits import Preview, ToolTraits
+from llm_do.text.canonical_json import canonical_json
 
 __all__ = ["BoundToFailError", "PendingCall", "makers_of"]
 
@@ -62,6 +63,7 @@ class PendingCall:
         emit: Emits an event of the agent's call.
         warn: Warns whoever watches the run.
         waiting: Surrounds the wait for a person's answer.
+        schema: The JSON Schema of its arguments.
     """
 
     tool_name: str
@@ -79,6 +81,7 @@ class PendingCall:
     emit: Callable[..., None] = _ignore_event
     warn: Callable[[str], None] = log.warning
     waiting: Callable[[], AbstractContextManager[None]] = nullcontext
+    schema: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def info(self) -> ToolCallInfo:
         """The call as rules see it, with its arguments as they are now."""
@@ -192,12 +195,38 @@ class PendingCall:
             call=info,
             person_only=decision.person_only,
             identical=count,
+            defaults=default_arguments(self.schema, info.args),
+            in_diff=preview.shown if preview is not None and preview.diff else (),
             answers=tuple(
                 each
                 for each in accepted
                 if (each not in ("session", "always") or each in lasting) and (each != "all" or count > 1)
             ),
         )
+
+
+def default_arguments(schema: Mapping[str, Any], args: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of arguments that have the default value of their JSON Schema.
+
+    Example:
+        >>> schema = {"properties": {"to": {}, "copy": {"default": False}, "count": {"default": 1}}}
+        >>> default_arguments(schema, {"to": "ann", "copy": False, "count": True})
+        ('copy',)
+    """
+    properties: Mapping[str, Any] = schema.get("properties") or {}
+    return tuple(name for name, value in args.items() if _is_same(value, properties.get(name)))
+
+
+def _is_same(value: object, schema: Mapping[str, Any] | bool | None) -> bool:
+    """Whether a value is a schema's default, as JSON data: in Python, `True` equals 1."""
+    try:
+        return (
+            isinstance(schema, Mapping)
+            and "default" in schema
+            and canonical_json(value) == canonical_json(schema["default"])
+        )
+    except TypeError:
+        return False
 
 
 def makers_of(project: Project, registry: Registry, path: str) -> tuple[str, ...]:

@@ -87,7 +87,7 @@ async def run_tool_call(
     gives to the model."""
     traits = traits_of(tool_def.metadata) or _PLAIN
     gates = ctx.frame.gating.gates(call.tool_name, traits.gate)
-    one = _ToolCall(ctx, call, traits, gates, args, handler, validate)
+    one = _ToolCall(ctx, call, traits, gates, args, handler, validate, tool_def.parameters_json_schema)
     outcome = one.ended("cancelled", "the run ended first")
     try:
         outcome = await one.carry_out(run, tool_def)
@@ -127,6 +127,7 @@ class _ToolCall:
     args: dict[str, Any]
     handler: Callable[[dict[str, Any]], Awaitable[Any]]
     validate: Validate
+    schema: Mapping[str, Any]
     decision: Decision | None = None
     requirement: ApprovalRequirement | None = None
     changed: bool = False
@@ -248,6 +249,7 @@ class _ToolCall:
             emit=partial(emit, ctx),
             warn=ctx.warn,
             waiting=partial(waiting_for_person, ctx, self.part.tool_call_id),
+            schema=self.schema,
         )
 
     def _denial_error(self, decision: Decision) -> PermissionDeniedError:

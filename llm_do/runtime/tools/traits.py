@@ -35,10 +35,12 @@ class Preview:
     Args:
         diff: A unified diff; None if the call changes no existing file.
         basis: A digest of what the diff was made from: an approval doesn't hold if it has changed since.
+        shown: The names of arguments whose text the diff shows completely, but for what doesn't change.
     """
 
     diff: str | None
     basis: str
+    shown: tuple[str, ...] = ()
 
 
 @frozen

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from llm_do.files.paths import display_path
 from llm_do.files.refusals import FileRefusedError
 
-__all__ = ["apply_edit", "unified_diff"]
+__all__ = ["apply_edit", "is_complete", "unified_diff"]
 
 _CONTEXT = 3
 _MAX_LINES = 3000
@@ -80,6 +80,11 @@ def unified_diff(before: str, after: str, path: str) -> str:
     if len(lines) > _MAX_SHOWN:
         lines[_MAX_SHOWN:] = [f"[{len(lines) - _MAX_SHOWN:,} more lines of this diff are not shown]\n"]
     return "".join(lines)
+
+
+def is_complete(diff: str) -> bool:
+    """Whether no part of a diff is omitted."""
+    return not diff.removesuffix("\n").rpartition("\n")[2].startswith("[")
 
 
 def _groups(old: Sequence[str], new: Sequence[str]) -> Iterator[list[Opcode]]:

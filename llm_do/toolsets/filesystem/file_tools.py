@@ -20,7 +20,7 @@ from llm_do.files.root import Root, content_digest
 from llm_do.files.tree import Tree, TreeEntry
 from llm_do.runtime.tools.current_tool import APPROVED_BASIS
 from llm_do.runtime.tools.traits import Preview
-from llm_do.toolsets.filesystem.changes import apply_edit, unified_diff
+from llm_do.toolsets.filesystem.changes import apply_edit, is_complete, unified_diff
 from llm_do.toolsets.filesystem.protection import Protection
 from llm_do.toolsets.filesystem.search import search
 from llm_do.toolsets.filesystem.text_ranges import MAX_EDITED, ReadResult, decode_text, read_characters, read_lines
@@ -163,7 +163,7 @@ class FileTools:
             before = self._bytes(path)
             basis = self.root.digest(path) if before and len(before) > MAX_EDITED else content_digest(before)
             text = decode_text(before, path) if before is not None else args["content"]
-            return Preview(unified_diff(text, args["content"], path) or None, basis)
+            return _preview(unified_diff(text, args["content"], path), basis, "content")
         except FileRefusedError:
             return Preview(None, basis)
 
@@ -176,7 +176,7 @@ class FileTools:
             diff = unified_diff(text, apply_edit(text, args["old"], args["new"], path), path)
         except FileRefusedError:
             return Preview(None, "")
-        return Preview(diff, content_digest(before))
+        return _preview(diff, content_digest(before), "old", "new")
 
     def check_write(self, args: Mapping[str, Any]) -> None:
         """Raise `FileRefusedError` if `write_file` with these arguments would fail."""
@@ -216,6 +216,11 @@ class FileTools:
     def _lock(self, path: str) -> threading.Lock:
         place = os.path.normpath(f"{self.root.spellings[-1]}/{self.root.trail(path)[-1]}")
         return _LOCKS[hash(place) % len(_LOCKS)]
+
+
+def _preview(diff: str, basis: str, *arguments: str) -> Preview:
+    """A diff that shows these arguments, unless a part of it is omitted."""
+    return Preview(diff or None, basis, shown=arguments if is_complete(diff) else ())
 
 
 def list_below(tools: FileTools, path: str, pattern: str) -> tuple[list[TreeEntry], str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TypeVar
 
 from llm_do.concurrency.event_loops import PerLoop
 from llm_do.errors import ToolError
@@ -12,30 +13,29 @@ from llm_do.policy.proofs import facts_of_call, is_overly_broad
 from llm_do.policy.proposals import allows_call, proposed_rules
 from llm_do.policy.rules import Rule
 from llm_do.runtime.approval.broker import Answer, ApprovalDecision, ApprovalRequest
+from llm_do.runtime.approval.saved_approvals import FILE
 from llm_do.runtime.context.user_questions import UserQuestion
 from llm_do.text.sanitizer import sanitize
-from llm_do.ui.approval.question import (
+from llm_do.ui.approval.choices import (
     NOTE,
+    PROMPT,
     choice_keys,
-    choices_text,
-    head_text,
-    help_text,
+    choice_lines,
     letter_of,
-    more_text,
     parse_answer,
-    question_text,
     rules_text,
+    short_choices,
 )
+from llm_do.ui.approval.frame import Frame
+from llm_do.ui.approval.pager import view
+from llm_do.ui.approval.question import QuestionText, question_of
 from llm_do.ui.live.display import Display
+from llm_do.ui.terminal.folding import fold_lines
 from llm_do.ui.terminal.terminal import Terminal
-from llm_do.ui.terminal.text_width import wrap
 
 __all__ = ["Asker"]
 
-_ROWS_BESIDE = 6
-"""Rows that the choices below a question need."""
-
-_FEWEST_ROWS = 4
+T = TypeVar("T")
 
 
 class Asker:
@@ -48,63 +48,28 @@ class Asker:
         terminal: Where to ask.
         display: What else writes there; it is silent meanwhile.
         color: Use ANSI colours.
+        lines: Draw with box characters.
     """
 
-    def __init__(self, terminal: Terminal, display: Display, *, color: bool = False) -> None:
+    def __init__(self, terminal: Terminal, display: Display, *, color: bool = False, lines: bool = True) -> None:
         self._terminal = terminal
         self._display = display
         self._color = color
+        self._lines = lines
         self._turns = PerLoop(asyncio.Lock)
 
     async def __call__(self, request: ApprovalRequest) -> ApprovalDecision:
         """Ask one question."""
-        async with self._turns.get():
-            return await self._decide(request)
-
-    async def _decide(self, request: ApprovalRequest) -> ApprovalDecision:
-        terminal = self._terminal
-        self._display.hold()
-        muted = terminal.unmute()
-        answered = False
-        try:
-            terminal.forget_typed()
-            decision = await self._show(request) or await self._answer(request)
-            answered = True
-            return decision
-        finally:
-            if not answered:
-                terminal.write(f"\n(the question about {sanitize(request.tool_name)} is over)\n")
-            if muted:
-                terminal.mute()
-            self._display.release()
+        asked = _AskedCall(self._terminal, request, self._color, self._lines)
+        return await self._take_turn(asked.decide, f"(the question about {sanitize(request.tool_name)} is over)")
 
     async def ask_user(self, question: UserQuestion) -> str:
         """Put an agent's own question to the person."""
-        async with self._turns.get():
+
+        async def ask() -> str | None:
             return await self._put_question(question)
 
-    async def _put_question(self, question: UserQuestion) -> str:
-        terminal = self._terminal
-        self._display.hold()
-        muted = terminal.unmute()
-        answered = False
-        try:
-            terminal.forget_typed()
-            lines = [f"{sanitize(question.agent_path or question.agent)} asks:"]
-            lines += [f"  | {line}" for line in sanitize(question.text, lines=True).split("\n")]
-            lines += [f"  {number} {sanitize(choice)}" for number, choice in enumerate(question.choices, 1)]
-            pieces = [piece for line in lines for piece in wrap(line, max(terminal.columns - 1, 20))]
-            terminal.write("".join(f"{piece}\n" for piece in pieces) + "answer: ")
-            line = await terminal.read_line()
-            answered = True
-            if line is None:
-                terminal.write("\n")
-        finally:
-            if not answered:
-                terminal.write(f"\n(the question of {sanitize(question.agent)} is over)\n")
-            if muted:
-                terminal.mute()
-            self._display.release()
+        line = await self._take_turn(ask, f"(the question of {sanitize(question.agent)} is over)")
         if line is None:
             raise ToolError("the person gave no answer")
         line = line.strip()
@@ -112,62 +77,136 @@ class Asker:
             return question.choices[int(line) - 1]
         return line
 
-    async def _show(self, request: ApprovalRequest) -> ApprovalDecision | None:
-        """Show a question, page by page if it is longer than the terminal; returns an answer given on the way."""
-        terminal = self._terminal
-        lines = question_text(request, terminal.columns, color=self._color).splitlines(keepends=True)
-        rows = max(terminal.rows - _ROWS_BESIDE, _FEWEST_ROWS)
-        if len(lines) <= rows:
-            terminal.write("".join(lines))
-            return None
-        shown = 0
-        while shown < len(lines):
-            terminal.write("".join(lines[shown : shown + rows]))
-            shown += rows
-            if shown >= len(lines):
-                break
-            terminal.write(more_text(shown, len(lines), terminal.columns))
-            line = await terminal.read_line()
-            key = parse_answer(line) if line is not None else "deny"
-            if line is None:
-                terminal.write("\n")
-            if key in ("deny", "abort"):
-                return ApprovalDecision(key)
-            if line is not None and line.strip().lower() in ("r", "rest"):
-                rows = len(lines)
-        terminal.write(head_text(request, terminal.columns, color=self._color))
-        return None
+    async def _take_turn(self, ask: Callable[[], Awaitable[T]], withdrawn: str) -> T:
+        """Ask while nothing else writes to the terminal; what was typed before answers nothing."""
+        async with self._turns.get():
+            terminal = self._terminal
+            self._display.hold()
+            muted = terminal.unmute()
+            answered = False
+            try:
+                terminal.forget_typed()
+                answer = await ask()
+                answered = True
+                return answer
+            finally:
+                if not answered:
+                    terminal.write(f"\n{withdrawn}\n")
+                if muted:
+                    terminal.mute()
+                self._display.release()
 
-    async def _answer(self, request: ApprovalRequest) -> ApprovalDecision:
-        terminal, keys = self._terminal, choice_keys(request.answers, identical=request.identical)
+    async def _put_question(self, question: UserQuestion) -> str | None:
+        terminal = self._terminal
+        frame = Frame(terminal.columns, self._color, self._lines)
+        *callers, agent = sanitize(question.agent_path or question.agent).split("/")
+        lines = frame.top(f"{agent} asks")
+        lines += frame.prose(f"called by {' > '.join(callers)}", "quiet") if callers else []
+        for line in sanitize(question.text, lines=True).split("\n"):
+            lines += frame.row("", " ", line)
+        for number, choice in enumerate(question.choices, 1):
+            lines += frame.row(str(number), " ", sanitize(choice))
+        lines += frame.bottom("type a number or another answer" if question.choices else "type an answer")
+        terminal.write("".join(f"{line}\n" for line in lines) + "answer: ")
+        answer = await terminal.read_line()
+        if answer is None:
+            terminal.write("\n")
+        return answer
+
+
+class _AskedCall:
+    """The dialogue about one call."""
+
+    def __init__(self, terminal: Terminal, request: ApprovalRequest, color: bool, lines: bool) -> None:
+        self._terminal = terminal
+        self._request = request
+        self._color = color
+        self._lines = lines
+        self._keys = choice_keys(request.answers, identical=request.identical)
+        self._rules = proposed_rules(request.call) if request.call is not None else []
+        self._unseen = 0
+
+    @property
+    def _frame(self) -> Frame:
+        return Frame(self._terminal.columns, self._color, self._lines)
+
+    async def decide(self) -> ApprovalDecision:
+        """Show the question and wait for an answer to it."""
+        terminal, request = self._terminal, self._request
+        question = question_of(request, self._frame)
+        self._show(question)
+        warned: str | None = None
         while True:
-            terminal.write(choices_text(terminal.columns, request.answers, identical=request.identical))
+            terminal.write(PROMPT)
             line = await terminal.read_line()
             if line is None:
                 terminal.write("\n")
                 return ApprovalDecision("deny")
             key = parse_answer(line)
-            if key is not None and letter_of(key) not in keys:
-                lasting = key in ("session", "pattern", "always")
-                terminal.write("this answer can't be remembered\n" if lasting else "this answer isn't one of them\n")
-                continue
-            if key == "note":
-                terminal.write(NOTE)
-                note = await terminal.read_line()
-                return ApprovalDecision("deny", note=(note or "").strip())
-            if key == "pattern" or key == "always":
-                lasting = await self._lasting(request, "always" if key == "always" else "session")
-                if lasting is not None:
-                    return lasting
-            elif key is not None:
-                return ApprovalDecision(key)
-            elif line.strip() and not {"session", "always"}.isdisjoint(request.answers):
-                terminal.write(help_text(terminal.columns))
+            if key == "view":
+                seen = await view(terminal, question_of(request, self._frame, complete=True))
+                if seen == "deny" or seen == "abort":
+                    return ApprovalDecision(seen)
+                if terminal.is_plain:
+                    self._show(question)
+                self._unseen = 0 if seen == "all" else self._unseen
+            elif key is None or letter_of(key) not in self._keys:
+                if key in ("session", "pattern", "always"):
+                    terminal.write("this answer can't be remembered\n")
+                elif line.strip():
+                    self._write(self._choices(explained=True))
+            elif key not in ("deny", "note", "abort") and self._unseen and warned != key:
+                warned = key
+                text = f"{_more(self._unseen)} not shown yet: v shows all, {letter_of(key)} again allows the call"
+                terminal.write(f"{fold_lines(text, terminal.columns)}\n")
+            elif (decision := await self._answer(key)) is not None:
+                return decision
 
-    async def _lasting(self, request: ApprovalRequest, answer: Answer) -> ApprovalDecision | None:
-        """An answer by a rule, or a permanent one; None where the person went back."""
+    def _show(self, question: QuestionText) -> None:
+        """Write the question, as much of it as there is room for, and the choices."""
+        words = [*question.omitted]
+        lines, hidden, choices = list[str](), 0, list[str]()
+        for _ in range(3):
+            choices = self._choices(", ".join(words))
+            lines, hidden = question.fit(self._terminal.rows - len(choices) - 1)
+            if not hidden or words[:1] == [_more(hidden)]:
+                break
+            # To say how many lines are hidden may take a line itself, which hides another one.
+            words = [_more(hidden), *question.omitted]
+        self._unseen = hidden
+        self._write((*lines, *choices))
+
+    def _choices(self, hidden: str = "", *, explained: bool = False) -> list[str]:
+        """The choices; where they would take half of the terminal, only named."""
+        frame, identical = self._frame, self._request.identical
+        lines = choice_lines(frame, self._keys, rules=self._rules, identical=identical, hidden=hidden)
+        if explained or len(lines) <= self._terminal.rows // 2:
+            return lines
+        return short_choices(frame, self._keys, identical=identical, hidden=hidden)
+
+    def _write(self, lines: Iterable[str]) -> None:
+        self._terminal.write("".join(f"{line}\n" for line in lines))
+
+    async def _answer(self, key: str) -> ApprovalDecision | None:
+        """The decision that a key means; None where the person went back."""
         terminal = self._terminal
-        rules = proposed_rules(request.call) if request.call is not None else []
+        match key:
+            case "note":
+                terminal.write(NOTE)
+                return ApprovalDecision("deny", note=(await terminal.read_line() or "").strip())
+            case "pattern" | "always":
+                return await self._lasting("always" if key == "always" else "session")
+            case "session":
+                self._confirm_answer("session", "exactly this call")
+                return ApprovalDecision("session")
+            case "once" | "all" | "deny" | "abort":
+                return ApprovalDecision(key)
+            case _:
+                return None
+
+    async def _lasting(self, answer: Answer) -> ApprovalDecision | None:
+        """An answer by a rule, or a permanent one; None where the person went back."""
+        terminal, request, rules = self._terminal, self._request, self._rules
         # Only text that is shown unchanged can be edited on the line.
         text = next((rule for rule in rules if sanitize(rule) == rule), "") if terminal.edits else ""
         while True:
@@ -176,25 +215,38 @@ class Asker:
             if not line:
                 return None
             if line == "0" and answer == "always":
+                self._confirm_answer(answer, "exactly this call")
                 return ApprovalDecision(answer)
-            rule = self._rule(line, rules)
+            rule = _chosen(line, rules)
             problem = _problem(rule, request)
             if problem is not None:
                 terminal.write(f"{sanitize(problem)}\n")
                 text = rule if text and sanitize(rule) == rule else text
-            elif await self._confirm(rule, request):
+            elif await self._accepts_breadth(rule):
+                self._confirm_answer(answer, sanitize(rule))
                 return ApprovalDecision(answer, pattern=rule)
 
-    def _rule(self, line: str, rules: Sequence[str]) -> str:
-        return rules[int(line) - 1] if line.isdecimal() and 0 < int(line) <= len(rules) else line
+    def _confirm_answer(self, answer: Answer, what: str) -> None:
+        """Say what was allowed, and for how long."""
+        where = f"always, by {FILE}" if answer == "always" else "in this session"
+        text = self._frame.paint(f"allowed {where}: {what}", "quiet")
+        self._terminal.write(f"{fold_lines(text, self._terminal.columns)}\n")
 
-    async def _confirm(self, rule: str, request: ApprovalRequest) -> bool:
+    async def _accepts_breadth(self, rule: str) -> bool:
         pattern = parse_pattern(rule)
-        tools = [facts_of_call(request.call)] if request.call is not None else []
+        tools = [facts_of_call(self._request.call)] if self._request.call is not None else []
         if (pattern.primary is not None or pattern.named) and not is_overly_broad(Rule("allow", pattern, rule), tools):
             return True
         self._terminal.write(f"{sanitize(rule)} allows calls with any arguments; y to keep it: ")
         return (await self._terminal.read_line() or "").strip().lower() in ("y", "yes")
+
+
+def _more(count: int) -> str:
+    return f"{count:,} more lines"
+
+
+def _chosen(line: str, rules: Sequence[str]) -> str:
+    return rules[int(line) - 1] if line.isdecimal() and 0 < int(line) <= len(rules) else line
 
 
 def _problem(rule: str, request: ApprovalRequest) -> str | None:

@@ -12,9 +12,11 @@ _STYLES: Mapping[str, str] = {
     "bad": "31",
     "warn": "33",
     "name": "1",
-    "question": "1;33",
+    "ask": "35",
+    "question": "1;35",
     "quiet": "2",
     "tool": "36",
+    "changed": "7",
 }
 """The terminal's own colours, which its owner has chosen to be readable on their background."""
 
@@ -45,8 +47,14 @@ def wants_color(environ: Mapping[str, str], *, no_color: bool = False) -> bool:
 
 
 def paint(text: str, style: str, *, color: bool = True) -> str:
-    """A text in one of our styles; without colours, the text."""
-    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if color and text else text
+    """A text in one or several of our styles; without colours, the text.
+
+    Example:
+        >>> paint("old", "bad changed"), paint("old", "bad", color=False), paint("old", "")
+        ('\\x1b[31;7mold\\x1b[0m', 'old', 'old')
+    """
+    codes = ";".join(_STYLES[name] for name in style.split())
+    return f"\x1b[{codes}m{text}\x1b[0m" if color and text and codes else text
 
 
 def terminal_columns(number: int = 2) -> int | None:

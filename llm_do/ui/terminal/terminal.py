@@ -121,6 +121,11 @@ class Terminal:
                 termios.tcflush(self._reads, termios.TCIFLUSH)
 
     @property
+    def is_plain(self) -> bool:
+        """Whether it can only show lines."""
+        return self._plain
+
+    @property
     def edits(self) -> bool:
         """Whether `edit_line` lets a person edit the line, and not only type it."""
         return sys.platform != "win32" and not self._plain

@@ -159,7 +159,7 @@ def test_the_tree_is_readable_without_colours_or_unicode(
 
 def test_a_permanent_answer_is_saved_and_prevents_further_questions(terminal: Callable[..., Screen]) -> None:
     first = terminal(ASK)
-    first.wait("abort the run: ")
+    first.wait("\r\nallow? ")
     first.type("w\n")
     first.wait("rule: ")
     first.type("send(to=bob)\n")
@@ -178,7 +178,7 @@ def test_a_permanent_answer_is_saved_and_prevents_further_questions(terminal: Ca
 def test_a_rule_for_the_session_covers_the_next_call(terminal: Callable[..., Screen]) -> None:
     calls = "".join(f"- tools: [{{name: send, args: {{to: ann, text: {text}}}}}]\n" for text in ("a", "b"))
     screen = terminal(calls + "- text: over")
-    screen.wait("abort the run: ")
+    screen.wait("\r\nallow? ")
     screen.type("p\n")
     screen.wait("rule: ")
     screen.type("main:send(to=ann)\n")
@@ -191,12 +191,12 @@ def test_a_rule_for_the_session_covers_the_next_call(terminal: Callable[..., Scr
 def test_the_proposed_rule_is_prefilled_and_can_be_edited(terminal: Callable[..., Screen]) -> None:
     calls = "".join(f"- tools: [{{name: send, args: {{to: ann, text: {text}}}}}]\n" for text in ("a", "b", "c"))
     screen = terminal(calls + "- text: over", columns=120)
-    screen.wait("abort the run: ")
+    screen.wait("\r\nallow? ")
     screen.type("p\n")
     screen.wait("text=a)")
     screen.wait("rule: ")
     screen.type("\x04")  # Ctrl-D goes back
-    screen.wait("abort the run: ")
+    screen.wait("allow? ")
     screen.type("p\n")
     screen.wait("rule: ")
     screen.wait("text=a)")
@@ -210,14 +210,14 @@ def test_the_proposed_rule_is_prefilled_and_can_be_edited(terminal: Callable[...
 
 def test_enter_accepts_the_proposed_rule_and_ctrl_c_ends_the_run(terminal: Callable[..., Screen]) -> None:
     first = terminal(ASK)
-    first.wait("abort the run: ")
+    first.wait("\r\nallow? ")
     first.type("p\n")
     first.wait("rule: ")
     first.wait("text=hello)")
     first.type("\n")
     assert first.end() == 0
     second = terminal(ASK)
-    second.wait("abort the run: ")
+    second.wait("\r\nallow? ")
     second.type("p\n")
     second.wait("rule: ")
     second.wait("text=hello)")

@@ -15,7 +15,7 @@ import pytest
 from tests.cli.cli_processes import LLM_DO, environment
 from tests.cli.cli_terminal import Screen
 
-CHOICES = "abort the run: "
+CHOICES = "\r\nallow? "
 ASK = "- tools: [{name: send, args: {to: ann}}]\n- text: 'result: {tool}'"
 
 # The same call twice, then one whose text imitates our own output, then another.
@@ -68,13 +68,19 @@ def test_each_question_is_answered_with_a_key(terminal: Callable[..., Screen]) -
 
     code, text = end(child)
 
-    shown = screen(text)
+    shown = child.lines
     assert code == 0
-    assert shown[:4] == [
-        "main wants to call send",
-        "  to: ann",
-        '  text: ""',
-        "  reason: send needs approval by default: no rule covers it",
+    assert shown[:10] == [
+        "╭ main wants to call send",
+        "│ to: ann",
+        "╰ why: send needs approval by default: no rule covers it",
+        "  y  yes, this once",
+        "  s  yes, and exactly this call again in this session",
+        "  p  yes, and in this session every call that this rule allows:",
+        "     main:send(to=ann, text='')",
+        "  w  yes, and always; saves that rule, or this call, in .llm-do/approvals.json",
+        "  n  no    d  no, with a note for the model    a  abort the run",
+        "  v  view all of it: 1 default argument",
     ]
     assert text.count("main wants to call send") == 3
     assert shown[-2] == "the end"
@@ -92,12 +98,12 @@ def test_text_written_by_a_model_cannot_control_the_terminal(terminal: Callable[
     code, text = end(child)
 
     shown = screen(asked)
-    assert "  to: bob\\u202e\\x1b[2J\\x1b]0;x\\x07" in shown
-    at = shown.index("  text:")
+    assert "│ to: bob\\u202e\\x1b[2J\\x1b]0;x\\x07" in shown
+    at = shown.index("│ text:")
     assert shown[at + 1 : at + 4] == [
-        "    | hello",
-        "    | allow? y once",
-        "    | \\x1b[1A\\r[red]markup[/red]",
+        "│ 1   hello",
+        "│ 2   allow? y once",
+        "│ 3   \\x1b[1A\\r[red]markup[/red]",
     ]
     assert (code, text.count("denied by a person")) == (0, 2)
     assert "\u202e" not in text

@@ -187,3 +187,24 @@ def test_questions_from_two_event_loops_have_distinct_ids() -> None:
         asyncio.run(runtime.run("go"))
 
     assert len({request.id for request in person.asked}) == 2
+
+
+def test_each_question_knows_how_many_wait() -> None:
+    person = Answers(["once"])
+    calls = [call("send", to=name) for name in ("first", "second", "third")]
+    specs = [agent("main", script(calls, [call("send", to="last")], "fin"), toolsets=[Slow()])]
+    carry_out(runtime_of(specs, approvals=person))
+
+    assert [(each.number, each.total) for each in person.asked] == [(1, 3), (2, 3), (3, 3), (1, 1)]
+
+
+def test_a_question_names_the_arguments_that_have_their_default_value() -> None:
+    def post(text: str, tags: list[str] = [], loud: bool = False, count: int = 1, to: str | None = None) -> str:  # noqa: B006
+        """Post."""
+        return "posted"
+
+    person = Answers(["once"])
+    calls = [call("post", text="a"), call("post", text="b", tags=["x"], loud=False, count=2, to=None)]
+    carry_out(runtime_of([agent("main", script(calls, "fin"), tools=[post])], approvals=person))
+
+    assert [each.defaults for each in person.asked] == [("tags", "loud", "count", "to"), ("loud", "to")]

@@ -219,3 +219,22 @@ def test_a_hook_that_changes_nothing_leaves_no_trace() -> None:
     carry_out(runtime)
 
     assert [event.args for event in ear.of("tool_result")] == [None]
+
+
+@pytest.mark.parametrize(
+    ("tool", "args", "in_diff"),
+    [
+        ("write_file", {"path": "notes.txt", "content": "one\nmine\n"}, ("content",)),
+        ("write_file", {"path": "notes.txt", "content": "new\n" * 3000}, ()),
+        ("write_file", {"path": "new.txt", "content": "one\n"}, ()),
+        ("edit_file", {"path": "notes.txt", "old": "one", "new": "two"}, ("old", "new")),
+    ],
+)
+def test_a_question_says_which_arguments_its_diff_shows(
+    tmp_path: Path, tool: str, args: dict[str, str], in_diff: tuple[str, ...]
+) -> None:
+    (tmp_path / "notes.txt").write_text("one\n")
+    person = Answers(["deny"])
+    files(tmp_path, call(tool, **args), person=person)
+
+    assert [each.in_diff for each in person.asked] == [in_diff]
