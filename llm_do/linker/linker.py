@@ -49,7 +49,7 @@ from llm_do.linker.sources.conversion import (
 )
 from llm_do.linker.sources.file_lists import stay_inside
 from llm_do.linker.sources.project_files import ProjectFiles, read_project
-from llm_do.linker.sources.project_root import locate_project
+from llm_do.linker.sources.project_root import ProjectLocation, locate_project
 from llm_do.linker.sources.remembered_tools import remembered_tools
 from llm_do.policy.rules import Policy
 from llm_do.project.agent_spec import AgentSpec
@@ -95,9 +95,9 @@ def link(path: Path) -> Project:
     raise fault
 
 
-def check_project(path: Path, *, watch: Watch | None = None) -> LinkReport:
+def check_project(path: Path | ProjectLocation, *, watch: Watch | None = None) -> LinkReport:
     """Link the project at `path` and report everything that is wrong with it."""
-    located = locate_project(path)
+    located = locate_project(path) if isinstance(path, Path) else path
     with paused_collector():
         files = read_project(located)
         found = list(files.diagnostics)

@@ -5,17 +5,20 @@ A fault in a test doesn't keep the project from running, so `llm_do.linker.linke
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.diagnostic import Diagnostic
 from llm_do.linker.checks.case_checks import check_cases
-from llm_do.linker.linker import check_project
+from llm_do.linker.linker import LinkReport, check_project
 from llm_do.linker.python.python_files import Watch
+from llm_do.linker.sources.project_root import locate_project
 from llm_do.linker.sources.test_files import TestSource, read_tests
 from llm_do.project.project import Project
 
-__all__ = ["TestedProject", "check_with_tests"]
+__all__ = ["TestedProject", "check_variant", "check_with_tests"]
 
 
 @frozen
@@ -42,12 +45,34 @@ class TestedProject:
         return any(item.severity == "error" for item in self.diagnostics)
 
 
+def check_variant(path: Path, agents: Mapping[str, str], *, watch: Watch | None = None) -> LinkReport:
+    """Link the project at `path` with other files, named relative to its folder, instead of those of some agents."""
+    located = locate_project(path)
+    stand_ins = {name: located.root / file for name, file in agents.items()}
+    return check_project(replace(located, stand_ins=stand_ins), watch=watch)
+
+
 def check_with_tests(path: Path, *, watch: Watch | None = None) -> TestedProject:
-    """Link the project at `path`, read its test files, and report everything that is wrong with them."""
+    """Link the project at `path`, read its test files, and report everything that is wrong with them.
+
+    Every variant that a matrix makes of the project with other agent files is linked too.
+    """
     report = check_project(path, watch=watch)
     tests = tuple(read_tests(report.root))
     found = [*report.diagnostics, *(item for source in tests for item in source.diagnostics)]
     if report.project is not None:
-        found += check_cases(report.project, tests)
+        found += (faults := check_cases(report.project, tests))
+        for agents in _variants(tests) if not faults else ():
+            found += check_variant(path, agents, watch=watch).diagnostics
     unique = sorted(dict.fromkeys(found), key=lambda item: (item.place, item.code, item.message))
     return TestedProject(report.project, tuple(unique), report.root, tests)
+
+
+def _variants(tests: Sequence[TestSource]) -> list[Mapping[str, str]]:
+    """The agents' files of each column that has any, each set of them once."""
+    found: list[Mapping[str, str]] = []
+    for source in tests:
+        for column in source.value.matrix.values() if source.value is not None else ():
+            if column.agents and column.agents not in found:
+                found.append(column.agents)
+    return found

@@ -168,3 +168,26 @@ LD908 = Code(
 def unread_file(name: str, suggestion: str) -> Problem:
     """A file that was probably meant to hold tests."""
     return LD908.problem(f"{name} is not read as tests", f"rename it to {suggestion}")
+
+
+LD909 = Code(
+    "LD909",
+    "File that can't stand in for an agent",
+    "error",
+    "In a column of a test file's `matrix`, `agents` names a file to read instead of an agent's own. That agent is "
+    "defined in a file, not in Python, and both files give it the same name.",
+    "name an agent that has a file, and give the agent in the other file the same name",
+    wrong="---\nname: strict\n---",
+    right="---\nname: main\n---",
+)
+
+
+def other_agent(file: str, name: str, expected: str) -> Problem:
+    """A file that defines an agent of another name."""
+    message = f"{file} stands in for the agent `{expected}`, and defines `{name}`"
+    return LD909.problem(message, f"write `name: {expected}`")
+
+
+def agent_in_python(name: str, file: str) -> Problem:
+    """A file for an agent that Python code defines."""
+    return LD909.problem(f"no file can stand in for the agent `{name}`: {file} defines it")

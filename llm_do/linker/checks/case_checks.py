@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from llm_do.diagnostics.codes import Problem, cases as problems
+from llm_do.diagnostics.codes.names import unmatched_pattern
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.formats.case_file import ContentFile, DefaultsFile, ExpectFile
 from llm_do.formats.syntax.source import KeyPath
@@ -66,9 +67,7 @@ class _Checks:
             at: KeyPath = ("matrix", name)
             self._models(source, column.models, at)
             for agent, path in column.agents.items():
-                self.names.look_up(agent, ("agent",), "an agent", source.key_place((*at, "agents", agent)))
-                place = source.place((*at, "agents", agent))
-                self.names.faults += list_files(self.project.root, [(path, place)])[1]
+                self._stand_in(source, (*at, "agents", agent), agent, path)
 
     def _options(self, source: TestSource, options: DefaultsFile, loc: KeyPath) -> None:
         if options.entry is not None:
@@ -79,6 +78,16 @@ class _Checks:
                 known = sorted({each.name for own in self._tools for each in own.tools})
                 problem = problems.answer_for_unknown_tool(tool, known)
                 self._report(problem, source.key_place((*loc, "answer", tool)))
+
+    def _stand_in(self, source: TestSource, loc: KeyPath, agent: str, path: str) -> None:
+        """Check a file that is read instead of an agent's own."""
+        known = self.names.look_up(agent, ("agent",), "an agent", source.key_place(loc))
+        if known is not None and known.place is not None and known.place.file.endswith(".py"):
+            self._report(problems.agent_in_python(agent, known.place.file), source.key_place(loc))
+        faults = list_files(self.project.root, [(path, source.place(loc))])[1]
+        if not faults and not (self.project.root / path).is_file():
+            faults = [unmatched_pattern(path).at(source.place(loc))]
+        self.names.faults += faults
 
     def _models(self, source: TestSource, agents: Iterable[str], loc: KeyPath) -> None:
         """Check the models' names below a path, and the names of `agents` that have one of their own."""

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from llm_do.diagnostics.codes.cases import other_agent
 from llm_do.diagnostics.codes.environment import new_manifest
 from llm_do.diagnostics.codes.python import not_python
 from llm_do.diagnostics.codes.shape import LD129
@@ -108,6 +109,7 @@ def read_project(located: ProjectLocation) -> ProjectFiles:
     files.agents = [_read_agent(located.root, path) for path in paths]
     if located.agent_file is not None:
         files.agents = _reached(files.agents, located.agent_file)
+    files.agents = [_stand_in(source, located) for source in files.agents]
     for source in files.agents:
         files.diagnostics += source.diagnostics
     return files
@@ -177,6 +179,19 @@ def _read_agent(root: Path, path: Path) -> AgentSource:
     parsed = parse_agent(read.text, label)
     name = readable_name(parsed.node, read.text)
     return AgentSource(path, label, parsed.value, parsed.node, parsed.body, parsed.body_start, parsed.diagnostics, name)
+
+
+def _stand_in(source: AgentSource, located: ProjectLocation) -> AgentSource:
+    """The file that is read instead of an agent's own, or its own."""
+    name = source.value.name if source.value is not None else None
+    file = located.stand_ins.get(name) if name is not None else None
+    if file is None:
+        return source
+    found = _read_agent(located.root, file)
+    if found.value is None or found.value.name == name:
+        return found
+    fault = other_agent(found.label, found.value.name, str(name)).at(found.place(("name",)))
+    return replace(source, diagnostics=(*source.diagnostics, fault))
 
 
 def _reached(agents: Sequence[AgentSource], file: Path) -> list[AgentSource]:

@@ -6,7 +6,8 @@ Nothing is read here; the linker checks the files.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import field
 from pathlib import Path
 
 from llm_do._startup.frozen import frozen
@@ -28,11 +29,13 @@ class ProjectLocation:
         root: The project's folder, absolute and with its links resolved.
         manifest: The manifest; None for a bare folder or a single file.
         agent_file: The `.agent` file, when one was named as the project.
+        stand_ins: Files that are read instead of those of single agents, by the agent's name.
     """
 
     root: Path
     manifest: Path | None = None
     agent_file: Path | None = None
+    stand_ins: Mapping[str, Path] = field(default_factory=dict[str, Path])
 
 
 def locate_project(path: Path) -> ProjectLocation:
