@@ -46,6 +46,7 @@ __all__ = [
     "EntryFile",
     "ManifestFile",
     "OverridesFile",
+    "RecordFile",
     "RuleFile",
     "RuntimeFile",
     "SandboxFile",
@@ -92,6 +93,16 @@ class OverridesFile(Strict):
     )
 
 
+class RecordFile(Strict):
+    """What recorded runs keep of the requests to models."""
+
+    exchanges: bool = Field(default=True, description="Whether requests and responses are kept.")
+    keep_days: int = Field(default=30, ge=1, description="Days after which they are dropped.")
+    max_mb: int = Field(
+        default=500, ge=1, description="Megabytes that they may take; those of the oldest runs are dropped first."
+    )
+
+
 class RuntimeFile(Strict):
     """Limits and modes."""
 
@@ -115,6 +126,9 @@ class RuntimeFile(Strict):
     )
     max_result_bytes: int = Field(
         default=65_536, ge=1, description="Bytes of a tool's result that are sent to the model."
+    )
+    record: RecordFile = Field(
+        default_factory=RecordFile.model_construct, description="What recorded runs keep of the requests to models."
     )
     # Only 0.3's projects have it: see llm_do.compat.
     auth_mode: Text = Field(default="oauth_off", description="Accepted for older projects; only `oauth_off`.")

@@ -23,7 +23,16 @@ if TYPE_CHECKING:
 
     from llm_do.project.agent_spec import AgentSpec, ModelChoice
 
-__all__ = ["Budget", "EntrySpec", "Overrides", "Project", "RuntimeSettings", "carried_approval", "title"]
+__all__ = [
+    "Budget",
+    "EntrySpec",
+    "Overrides",
+    "Project",
+    "RecordSettings",
+    "RuntimeSettings",
+    "carried_approval",
+    "title",
+]
 
 LINK: ExtensionPoint[Callable[[Path], Project]] = ExtensionPoint("link")
 """From a path to the linked project."""
@@ -91,6 +100,25 @@ class Overrides:
 
 
 @frozen
+class RecordSettings:
+    """The manifest's `runtime.record`: how much of what models are sent is kept.
+
+    Args:
+        exchanges: Whether recorded runs keep their requests and responses.
+        keep_days: Days after which they are dropped.
+        max_mb: Megabytes that the requests and responses of all runs may take; the oldest runs' are dropped first.
+
+    Example:
+        >>> RecordSettings(keep_days=7)
+        RecordSettings(exchanges=True, keep_days=7, max_mb=500)
+    """
+
+    exchanges: bool = True
+    keep_days: int = 30
+    max_mb: int = 500
+
+
+@frozen
 class RuntimeSettings:
     """The manifest's `runtime`: limits and modes, with their defaults.
 
@@ -106,6 +134,7 @@ class RuntimeSettings:
         max_concurrency: The most model requests in flight.
         max_calls_per_response: The most tool calls of one model response that run.
         max_result_bytes: The most bytes of a tool result sent to a model.
+        record_settings: How much of what models are sent is kept.
         budget: Limits for a run.
         return_permission_errors: Return a denial to the model; False ends the run.
         agent_calls_require_approval: Whether calling an agent or a flow, or handing over, needs approval.
@@ -124,6 +153,7 @@ class RuntimeSettings:
     max_concurrency: int = 50
     max_calls_per_response: int = 128
     max_result_bytes: int = 65_536
+    record_settings: RecordSettings = field(default_factory=RecordSettings)
     budget: Budget = field(default_factory=Budget)
     return_permission_errors: bool = True
     agent_calls_require_approval: bool = False

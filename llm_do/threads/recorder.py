@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from llm_do.concurrency.event_loops import complete
 from llm_do.errors import LlmDoError, StoreError, ToolError
+from llm_do.runtime.record.events import UsageEvent
 from llm_do.runtime.record.histories import close_history
 from llm_do.runtime.record.recording import RecordedRun, ThreadConfig, ThreadView, UserView
 from llm_do.runtime.record.redaction import Redactor, redactor
@@ -26,9 +27,11 @@ from llm_do.runtime.record.thread_store import (
     OpenedRun,
     PendingWrites,
     RunEnd,
+    RunTotals,
     ThreadStore,
 )
 from llm_do.threads.batch_writer import BatchWriter
+from llm_do.threads.exchange_log import ExchangeLog, SessionSetups
 from llm_do.threads.message_log import MessageLog
 from llm_do.threads.opened_stores import memory_store, open_store, reason_unrecorded
 from llm_do.threads.sqlite.store_file import LostStoreError
@@ -41,8 +44,11 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
     from llm_do.machines.machine import ToolkitState
-    from llm_do.project.project import Project
+    from llm_do.project.project import Project, RecordSettings
     from llm_do.runtime.record.events import Event
+    from llm_do.runtime.record.exchanges import Exchange
+    from llm_do.runtime.record.results import Usage
+    from llm_do.runtime.record.sent_request import RequestReader
 
 __all__ = ["TRANSIENT", "StoreRecorder", "StoreRecording"]
 
@@ -80,8 +86,9 @@ class StoreRecorder:
         self._store = store
         self._own = store is None
         self._notice = notice
+        self._setups: SessionSetups | None = None
 
-    async def begin(self, run: RecordedRun, entry: str) -> StoreRecording | None:
+    async def begin(self, run: RecordedRun, entry: str, settings: RecordSettings) -> StoreRecording | None:
         """Open the run's thread and start its record; a run without a thread continues even if it can't be recorded."""
         record = RunRecord(run.run_id, "running", entry, run.thread_id, run.user_id, time.time())
         has_state = run.thread_id is not None or run.user_id is not None
@@ -98,12 +105,19 @@ class StoreRecorder:
             opened = await store.begin_run(record, self._project.threads.config)
         if opened.recovered:
             self._notice(f"thread {run.thread_id!r}: its last run was interrupted; the work it had saved is kept")
-        return StoreRecording(store, run, opened, self._notice)
+        log = ExchangeLog(self._session_setups() if settings.exchanges else None)
+        return StoreRecording(store, run, opened, self._notice, log, settings)
 
     async def aclose(self) -> None:
         """Close the project's own store."""
         if self._own and self._store is not None:
             await self._store.aclose()
+
+    def _session_setups(self) -> SessionSetups:
+        redact = redactor()  # another one once the environment has other secrets
+        if self._setups is None or self._setups.redact is not redact:
+            self._setups = SessionSetups(redact)
+        return self._setups
 
     def _open(self) -> ThreadStore:
         if self._store is None:
@@ -122,13 +136,26 @@ class StoreRecording:
         run: The run.
         opened: What the store read for the run.
         notice: Called with a message when the journal can't be written.
+        exchanges: Collects its exchanges.
+        settings: How much the store keeps of exchanges.
     """
 
-    def __init__(self, store: ThreadStore, run: RecordedRun, opened: OpenedRun, notice: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        store: ThreadStore,
+        run: RecordedRun,
+        opened: OpenedRun,
+        notice: Callable[[str], None],
+        exchanges: ExchangeLog,
+        settings: RecordSettings,
+    ) -> None:
         self._store = store
         self._run = run
         self._opened = opened
         self._notice = notice
+        self._exchanges = exchanges
+        self._settings = settings
+        self._sent_usage: Usage | None = None
         self._redact: Redactor = redactor()
         thread = opened.thread
         complete = bool(opened.history) and opened.history[0].parent is None
@@ -168,10 +195,21 @@ class StoreRecording:
         if event.type in TRANSIENT:
             return
         self._events.append(self._row(event))
+        if isinstance(event, UsageEvent):
+            self._exchanges.count(event)
         if event.type in URGENT:
             self._writer.start()
         else:
             self._writer.start_soon()
+
+    def request_reader(self) -> RequestReader | None:
+        """Create the reader of a call's requests; None if exchanges aren't kept."""
+        return self._exchanges.reader()
+
+    def add_exchange(self, exchange: Exchange) -> None:
+        """Queue a request that has ended, without waiting for it to be written."""
+        self._exchanges.add(exchange)
+        self._writer.start_soon()
 
     def save_messages(self, messages: Sequence[ModelMessage]) -> None:
         """Queue the entry agent's history as it is now, without waiting for it to be written."""
@@ -236,6 +274,7 @@ class StoreRecording:
             user_text=self._opened.user_text,
             user_state=user if self._run.user_id is not None else None,
             keep=effects,
+            limits=self._settings,
         )
         try:
             await self._store.finish_run(ending)
@@ -289,7 +328,17 @@ class StoreRecording:
     def _batch(self) -> Batch:
         events, self._events = self._events, []
         messages, dropped = self._log.take() if self._log is not None else ((), ())
-        return Batch(self._run.run_id, events, messages, dropped, self._draft(bool(messages or dropped)))
+        exchanges, spent = self._exchanges.take()
+        draft = self._draft(bool(messages or dropped))
+        return Batch(self._run.run_id, events, messages, dropped, draft, exchanges, spent, self._totals())
+
+    def _totals(self) -> RunTotals | None:
+        """Return what the run has used if that has changed."""
+        usage = self._run.usage
+        if usage is self._sent_usage:
+            return None
+        self._sent_usage = usage
+        return RunTotals(usage, tuple(self._exchanges.models))
 
     def _draft(self, moved: bool) -> PendingWrites | None:
         """Return the run's pending writes if they have changed, as they do with its messages."""
@@ -316,6 +365,8 @@ class StoreRecording:
         if isinstance(error, LostStoreError):
             self._lost = error
         self._events[:0] = batch.events
+        self._exchanges.put_back(batch.exchanges, batch.spent)
+        self._sent_usage = None
         if self._log is not None:
             self._log.put_back(batch.messages, batch.dropped)
         self._sent_state = self._sent_user = ""

@@ -36,6 +36,7 @@ FULL = {
         "max_concurrency": 5,
         "max_calls_per_response": 7,
         "max_result_bytes": 1000,
+        "record": {"exchanges": False, "keep_days": 7, "max_mb": 50},
         "auth_mode": "oauth_off",
         "budget": {"requests": 1, "tool_calls": 2, "input_tokens": 3, "output_tokens": 4, "total_tokens": 5}
         | {"cost_usd": 0.5, "descendants": 0},
@@ -126,6 +127,7 @@ def test_omitted_keys_have_the_defaults_of_the_format() -> None:
         "max_concurrency": 50,
         "max_calls_per_response": 128,
         "max_result_bytes": 65_536,
+        "record": {"exchanges": True, "keep_days": 30, "max_mb": 500},
         "auth_mode": "oauth_off",
         "budget": dict.fromkeys(
             ("requests", "tool_calls", "input_tokens", "output_tokens", "total_tokens", "cost_usd", "descendants")

@@ -15,7 +15,7 @@ from llm_do.formats.syntax.source import KeyPath, Node
 from llm_do.linker.python.references import References
 from llm_do.project.agent_spec import AgentSpec, ServerSideTool, ToolsetRef
 from llm_do.project.gates import Gate
-from llm_do.project.project import Budget, Overrides, RuntimeSettings
+from llm_do.project.project import Budget, Overrides, RecordSettings, RuntimeSettings
 from llm_do.project.sandbox_spec import SandboxMode, SandboxSpec
 from llm_do.project.thread_config import ThreadConfig, ThreadsSpec
 
@@ -179,13 +179,18 @@ def runtime_settings(file: RuntimeFile) -> RuntimeSettings:
     plain: Mapping[str, Any] = {
         name: getattr(file, name)
         for name in RuntimeSettings.__dataclass_fields__
-        if name not in ("budget", "agent_approval_overrides")
+        if name not in ("record_settings", "budget", "agent_approval_overrides")
     }
     overrides = {
         name: Overrides(item.calls_require_approval, item.attachments_require_approval)
         for name, item in file.agent_approval_overrides.items()
     }
-    return RuntimeSettings(**plain, budget=Budget(**file.budget.model_dump()), agent_approval_overrides=overrides)
+    return RuntimeSettings(
+        **plain,
+        record_settings=RecordSettings(**file.record.model_dump()),
+        budget=Budget(**file.budget.model_dump()),
+        agent_approval_overrides=overrides,
+    )
 
 
 def _gate(file: StateGate, place: Location) -> Gate:

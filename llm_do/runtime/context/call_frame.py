@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from llm_do.machines.machine import ToolkitState
     from llm_do.project.agent_spec import AgentSpec
     from llm_do.runtime.context.history_compaction import Compaction
+    from llm_do.runtime.record.exchanges import Purpose
+    from llm_do.runtime.record.sent_request import RequestReader
     from llm_do.runtime.tools.handoffs import Handoff
 
 __all__ = ["CallConfig", "CallFrame", "OpenToolCall", "Turn"]
@@ -115,6 +117,7 @@ class CallFrame:
         excess: The call that stands for those of a response that aren't run, and the reason.
         agents: Limits the agents that it has running, from the first one on.
         identical: The tool calls of the current response, those that are the same among them.
+        readers: Read its requests for the run's record, by who makes them.
     """
 
     config: CallConfig
@@ -142,6 +145,7 @@ class CallFrame:
     excess: tuple[str, str] | None = None
     agents: Turnstile | None = None
     identical: IdenticalCalls = field(default_factory=IdenticalCalls)
+    readers: dict[Purpose, RequestReader] = field(default_factory=dict["Purpose", "RequestReader"])
 
     def begin_turn(self, history: Sequence[ModelMessage], active: str | None) -> Turn:
         """Begin the turn of an entry's conversation; the states of its toolkits are there already."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.context.call_context import CallContext
     from llm_do.runtime.context.call_frame import CallConfig
     from llm_do.runtime.record.recording import Recording
+    from llm_do.runtime.record.results import Usage
 
 __all__ = ["RunState"]
 
@@ -76,6 +77,11 @@ class RunState:
     recorded_errors: dict[int, ErrorRecord] = field(default_factory=dict[int, ErrorRecord])
     end_signal: RunEndSignal | None = None
     loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
+
+    @property
+    def usage(self) -> Usage:
+        """What the run has used so far, nested calls included."""
+        return self.budget.used
 
     def raise_if_ended(self) -> None:
         """Raise the end signal if the run has ended while the project's code is still running."""

@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
     from llm_do.machines.machine import ToolkitState
-    from llm_do.project.project import Project
+    from llm_do.project.project import Project, RecordSettings
     from llm_do.runtime.record.events import Event
+    from llm_do.runtime.record.exchanges import Exchange
+    from llm_do.runtime.record.results import Usage
+    from llm_do.runtime.record.sent_request import RequestReader
     from llm_do.runtime.record.thread_store import ThreadStore
 
 __all__ = [
@@ -106,6 +109,14 @@ class Recording(Protocol):
         """Queue an event for the journal without waiting for it to be written."""
         ...
 
+    def request_reader(self) -> RequestReader | None:
+        """Create the reader of a call's requests; None if exchanges aren't kept."""
+        ...
+
+    def add_exchange(self, exchange: Exchange) -> None:
+        """Queue a request that has ended, without waiting for it to be written."""
+        ...
+
     def attach(self, toolkits: Callable[[], Mapping[str, ToolkitState]]) -> None:
         """Set the function that reads the current states of the entry agent's toolkits."""
         ...
@@ -163,11 +174,16 @@ class RecordedRun(Protocol):
         """The id of the run's user; None without one."""
         ...
 
+    @property
+    def usage(self) -> Usage:
+        """What the run has used so far."""
+        ...
+
 
 class Recorder(Protocol):
     """Opens the records of runs."""
 
-    async def begin(self, run: RecordedRun, entry: str) -> Recording | None:
+    async def begin(self, run: RecordedRun, entry: str, settings: RecordSettings) -> Recording | None:
         """Open the run's thread and its record; sets `run.thread` and `run.user`."""
         ...
 

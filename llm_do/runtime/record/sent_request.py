@@ -8,10 +8,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, cast
 
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest
-from pydantic_core import to_json
+from pydantic_core import to_json, to_jsonable_python
 
 from llm_do._startup.frozen import frozen
 from llm_do.text.json_data import to_json_data
@@ -22,7 +23,20 @@ if TYPE_CHECKING:
     from pydantic_ai.models import ModelRequestParameters
     from pydantic_ai.settings import ModelSettings
 
-__all__ = ["RequestReader", "SentRequest", "canonical_text", "cleaned", "message_data"]
+    from llm_do.runtime.record.transport import OutgoingRequest
+
+__all__ = [
+    "KnownSetups",
+    "RequestReader",
+    "SentRequest",
+    "canonical_text",
+    "chain",
+    "cleaned",
+    "content_digest",
+    "message_data",
+    "read_request",
+    "request_key",
+]
 
 NOT_SENT = frozenset((
     "attempts", "canonical_system", "context_id", "conversation_id", "dynamic_ref", "finish_reason", "id",
@@ -33,6 +47,9 @@ NOT_SENT = frozenset((
 
 CONNECTION = frozenset({"timeout", "max_retries", "extra_headers", "base_url"})
 """Settings of the connection, which don't change what is asked."""
+
+MOST_SETUPS = 50
+"""Setups that a session remembers."""
 
 SETUP = ("model", "instructions", "tools", "output", "settings")
 """The parts of a setup, in the order in which they are written and compared."""
@@ -46,19 +63,27 @@ class SentRequest:
         setup: Model, instructions, tools, output and settings, as canonical data.
         messages: The messages, each as canonical data.
         key: Equal for two requests that a provider can't tell apart.
+        digests: For each message the digest of the history that ends with it.
     """
 
     setup: Mapping[str, Any]
     messages: Sequence[Mapping[str, Any]]
     key: str
+    digests: Sequence[str] = field(default=(), compare=False, repr=False)
 
     @classmethod
     def of(cls, setup: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> SentRequest:
         """The request of data that was read back, with its key."""
-        digest = ""
+        digests: list[str] = []
         for message in messages:
-            digest = chain(digest, canonical_text(message))
-        return cls(setup, messages, request_key(canonical_text(setup), digest))
+            digests.append(chain(digests[-1] if digests else "", content_digest(canonical_text(message))))
+        return cls(setup, messages, request_key(canonical_text(setup), digests[-1] if digests else ""), digests)
+
+
+def read_request(reader: RequestReader, request: OutgoingRequest) -> SentRequest:
+    """The canonical form of a request as its author meant it: before a budget lowered its settings."""
+    settings = request.settings if request.own_settings is None else request.own_settings
+    return reader.read(request.name, request.messages, settings, request.parameters)
 
 
 def canonical_text(data: object) -> str:
@@ -66,14 +91,19 @@ def canonical_text(data: object) -> str:
     return json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
-def chain(digest: str, text: str) -> str:
-    """The digest of a history that one more message follows."""
-    return hashlib.sha256(f"{digest}\n{text}".encode("utf-8", "backslashreplace")).hexdigest()
+def content_digest(text: str) -> str:
+    """The digest of a message's canonical text, or of another part of a request."""
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def chain(digest: str, content: str) -> str:
+    """The digest of a history that one more message follows, of the digests of both."""
+    return content_digest(f"{digest}\n{content}")
 
 
 def request_key(setup: str, digest: str) -> str:
     """The key of a request: of its setup's canonical text, and the digest of its messages."""
-    return chain(digest, setup)
+    return chain(digest, content_digest(setup))
 
 
 @frozen
@@ -92,18 +122,55 @@ class _Link:
         return self.message is message and self.parts is message.parts and self.count == len(self.parts)
 
 
-class RequestReader:
-    """Reads the requests of one call.
+@frozen
+class _Setup:
+    """A setup that was read: the JSON it was read from, its canonical data, and their digest."""
+
+    seen: bytes
+    data: Mapping[str, Any]
+    digest: str
+
+
+class KnownSetups:
+    """The setups that the calls of a session have in common, so that each is read once.
 
     Args:
         clean: Applied to every text before it is hashed: redaction, and what is masked.
     """
 
     def __init__(self, clean: Callable[[str], str] = lambda text: text) -> None:
+        self.clean = clean
+        self._known: dict[bytes, _Setup] = {}
+
+    def read(self, setup: Mapping[str, Any], last: _Setup | None) -> _Setup:
+        """A setup in its canonical form; `last` is the one that it probably is."""
+        # Compared as text, since a schema or a setting may have been changed in place; sorting costs ten times as much.
+        seen = to_json(setup, fallback=str, inf_nan_mode="constants", serialize_unknown=True)
+        if last is not None and last.seen == seen:
+            return last
+        found = self._known.get(seen)
+        if found is None:
+            data, text = _cleaned(to_json_data(setup), self.clean)
+            while len(self._known) >= MOST_SETUPS:
+                self._known.pop(next(iter(self._known)), None)
+            found = self._known[seen] = _Setup(seen, data, content_digest(text))
+        return found
+
+
+class RequestReader:
+    """Reads the requests of one call.
+
+    Args:
+        clean: Applied to every text before it is hashed: redaction, and what is masked.
+        setups: The setups of other calls, cleaned in the same way.
+    """
+
+    def __init__(self, clean: Callable[[str], str] = lambda text: text, *, setups: KnownSetups | None = None) -> None:
         self._clean = clean
+        self._setups = KnownSetups(clean) if setups is None else setups
         self._links: list[_Link] = []
         self._ids: dict[str, int] = {}
-        self._setup: tuple[bytes, dict[str, Any], str] | None = None
+        self._setup: _Setup | None = None
 
     def read(
         self,
@@ -113,10 +180,12 @@ class RequestReader:
         parameters: ModelRequestParameters,
     ) -> SentRequest:
         """The canonical form of a request."""
-        setup, text = self._read_setup(model, messages, settings, parameters)
+        setup = self._setup = self._setups.read(_setup_data(model, messages, settings, parameters), self._setup)
         links = self._read_messages(messages)
-        digest = links[-1].digest if links else ""
-        return SentRequest(setup, [link.data for link in links], request_key(text, digest))
+        digests = [link.digest for link in links]
+        return SentRequest(
+            setup.data, [link.data for link in links], chain(digests[-1] if links else "", setup.digest), digests
+        )
 
     def number(self, tool_call_id: str) -> str:
         """The name of a tool call that the last response has just asked for."""
@@ -139,41 +208,43 @@ class RequestReader:
         while len(self._ids) > (links[-1].ids if links else 0):
             self._ids.popitem()
         for message in messages[len(links) :]:
-            data = cleaned(message_data(message, self.number), self._clean)
-            digest = chain(digest, canonical_text(data))
+            data, text = _cleaned(message_data(message, self.number), self._clean)
+            digest = chain(digest, content_digest(text))
             links.append(_Link(message, message.parts, len(message.parts), data, digest, len(self._ids)))
         self._links = links
         return links
 
-    def _read_setup(
-        self,
-        model: str | Sequence[str],
-        messages: Sequence[ModelMessage],
-        settings: ModelSettings | None,
-        parameters: ModelRequestParameters,
-    ) -> tuple[dict[str, Any], str]:
-        setup = {
-            "model": model if isinstance(model, str) else list(model),
-            "instructions": _instructions(messages, parameters),
-            "tools": [*map(_tool, parameters.function_tools), *map(_native, parameters.native_tools)],
-            "output": _output(parameters),
-            "settings": {
-                name: value for name, value in (settings or {}).items() if name not in CONNECTION and value is not None
-            },
-        }
-        # Compared as text, since a schema or a setting may have been changed in place; sorting costs ten times as much.
-        seen = to_json(setup, fallback=str, inf_nan_mode="constants", serialize_unknown=True)
-        if self._setup is None or self._setup[0] != seen:
-            data = dict(cleaned(to_json_data(setup), self._clean))
-            self._setup = (seen, data, canonical_text(data))
-        return self._setup[1], self._setup[2]
+
+def _setup_data(
+    model: str | Sequence[str],
+    messages: Sequence[ModelMessage],
+    settings: ModelSettings | None,
+    parameters: ModelRequestParameters,
+) -> dict[str, Any]:
+    return {
+        "model": model if isinstance(model, str) else list(model),
+        "instructions": _instructions(messages, parameters),
+        "tools": [*map(_tool, parameters.function_tools), *map(_native, parameters.native_tools)],
+        "output": _output(parameters),
+        "settings": {
+            name: value for name, value in (settings or {}).items() if name not in CONNECTION and value is not None
+        },
+    }
 
 
 def cleaned(data: Mapping[str, Any], clean: Callable[[str], str]) -> Mapping[str, Any]:
     """Data whose text has been cleaned; whatever cleans it leaves JSON valid."""
+    return _cleaned(data, clean)[0]
+
+
+def _cleaned(data: Mapping[str, Any], clean: Callable[[str], str]) -> tuple[Mapping[str, Any], str]:
+    """Cleaned data, with its canonical text."""
     text = canonical_text(data)
     clear = clean(text)
-    return data if clear == text else cast("dict[str, Any]", json.loads(clear))
+    if clear == text:
+        return data, text
+    data = cast("dict[str, Any]", json.loads(clear))
+    return data, canonical_text(data)
 
 
 def _instructions(messages: Sequence[ModelMessage], parameters: ModelRequestParameters) -> str:
@@ -210,7 +281,10 @@ def _output(parameters: ModelRequestParameters) -> dict[str, Any]:
 
 def message_data(message: ModelMessage, number: Callable[[str], str]) -> dict[str, Any]:
     """A message as canonical data, with its tool calls named by `number`."""
-    (data,) = ModelMessagesTypeAdapter.dump_python([message], mode="json")
+    try:
+        (data,) = ModelMessagesTypeAdapter.dump_python([message], mode="json")
+    except ValueError:  # a value that isn't data, such as an object in a tool's metadata
+        data = to_jsonable_python(message, fallback=str, bytes_mode="base64", serialize_unknown=True)
     parts = [_canonical(part, number) for part in data["parts"]]
     return {"kind": data["kind"], "parts": parts}
 

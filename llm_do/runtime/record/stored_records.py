@@ -12,6 +12,8 @@ from llm_do.runtime.record.recording import AgentState, ThreadConfig, check_id
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
+    from llm_do.runtime.record.results import Usage
+
 __all__ = [
     "Filter",
     "Observation",
@@ -113,6 +115,10 @@ class RunRecord:
         finished: Seconds since the epoch; None while it is running.
         owner: The process that runs it.
         events: The number of its events in the journal.
+        usage: What it has used, nested calls included; None for a run of an older version.
+        models: The models it asked, in the order of their first requests.
+        exchanges: The number of its exchanges that were kept.
+        dropped: Why these exchanges are gone: `keep_days` or `max_mb`; empty if they aren't.
     """
 
     id: str
@@ -124,6 +130,10 @@ class RunRecord:
     finished: float | None = None
     owner: str = ""
     events: int = 0
+    usage: Usage | None = None
+    models: tuple[str, ...] = ()
+    exchanges: int = 0
+    dropped: str = ""
 
 
 @frozen

@@ -6,18 +6,34 @@ of a user's state, because two runs may change different ones.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from llm_do._startup.frozen import frozen
 from llm_do.runtime.record.recording import AgentState
 from llm_do.runtime.record.stored_records import Filter, Observation, RunRecord, StoredMessage, ThreadRecord
 
 if TYPE_CHECKING:
+    from llm_do.project.project import RecordSettings
+    from llm_do.runtime.record.exchanges import Exchange, RequestPlace
     from llm_do.runtime.record.recording import ThreadConfig
+    from llm_do.runtime.record.results import Usage
 
-__all__ = ["Batch", "EventRow", "MessageRow", "OpenedRun", "PendingWrites", "RunEnd", "ThreadStore"]
+__all__ = [
+    "Batch",
+    "EventRow",
+    "ExchangeRow",
+    "HistoryNode",
+    "MessageRow",
+    "OpenedRun",
+    "PendingWrites",
+    "RunEnd",
+    "RunTotals",
+    "SpentRow",
+    "StoredObject",
+    "ThreadStore",
+]
 
 
 @frozen
@@ -60,6 +76,80 @@ class PendingWrites:
 
 
 @frozen
+class StoredObject:
+    """A part of requests that is stored once, whoever sends it.
+
+    Args:
+        digest: The digest of its body and its links.
+        body: JSON text.
+        links: The objects that it consists of.
+    """
+
+    digest: bytes
+    body: str
+    links: tuple[StoredObject, ...] = ()
+
+
+@frozen
+class HistoryNode:
+    """A history: its last message, after the history before it.
+
+    Args:
+        digest: The digest of the history.
+        message: The message as canonical data.
+    """
+
+    digest: bytes
+    message: Mapping[str, Any]
+
+
+@frozen
+class ExchangeRow:
+    """One exchange.
+
+    Args:
+        place: Where the request was made.
+        model: The model, as events name it.
+        setup: Its setup.
+        head: The digest of its history; empty without messages.
+        before: The digest of the history before `nodes`, which this run has written already; empty if there is none.
+        nodes: The messages that this run hasn't written yet, in order.
+        begun: When it was sent, in seconds since the epoch.
+        ended: When it ended.
+        first_token: When the first text came.
+        data: What came back, as JSON text.
+    """
+
+    place: RequestPlace
+    model: str
+    setup: StoredObject
+    head: bytes
+    before: bytes
+    nodes: Sequence[HistoryNode]
+    begun: float
+    ended: float
+    first_token: float | None
+    data: str
+
+
+@frozen
+class SpentRow:
+    """What one attempt of a request has used."""
+
+    agent: str
+    model: str
+    usage: Usage
+
+
+@frozen
+class RunTotals:
+    """What a run has used so far, and its models in the order of their first requests."""
+
+    usage: Usage
+    models: Sequence[str]
+
+
+@frozen
 class Batch:
     """A run's writes that go into one transaction.
 
@@ -69,6 +159,9 @@ class Batch:
         messages: New messages of the entry agent's history.
         dropped: Messages written by this run that others have replaced.
         draft: The run's pending writes; None if unchanged.
+        exchanges: New exchanges.
+        spent: What requests have used.
+        totals: What the run has used altogether; None if unchanged.
     """
 
     run_id: str
@@ -76,6 +169,9 @@ class Batch:
     messages: Sequence[MessageRow] = ()
     dropped: Sequence[str] = ()
     draft: PendingWrites | None = None
+    exchanges: Sequence[ExchangeRow] = ()
+    spent: Sequence[SpentRow] = ()
+    totals: RunTotals | None = None
 
 
 @frozen
@@ -113,6 +209,7 @@ class RunEnd:
         user_text: The user's state when the run started, as JSON text.
         user_state: The user's state as JSON text; None if unchanged.
         keep: Whether to keep the run's messages as a branch if the thread has changed meanwhile.
+        limits: How much the store keeps of exchanges; None drops nothing.
     """
 
     batch: Batch
@@ -126,6 +223,7 @@ class RunEnd:
     user_text: str | None = None
     user_state: str | None = None
     keep: bool = True
+    limits: RecordSettings | None = None
 
 
 class ThreadStore(Protocol):
@@ -247,6 +345,14 @@ class ThreadStore(Protocol):
 
     async def observations(self, filter: Filter, *, limit: int | None = None) -> list[Observation]:
         """Read journal entries in the order they were written; with a limit, only the latest."""
+        ...
+
+    async def exchanges(self, run_id: str) -> list[Exchange]:
+        """Read the exchanges of a run in the order in which they ended.
+
+        What is kept of a request is what `RequestReader` reads: no clocks and addresses, attachments as digests, tool
+        calls numbered, secrets removed. Empty if none were kept, or if they have been dropped.
+        """
         ...
 
     async def add_observation(self, observation: Observation) -> None:

@@ -26,6 +26,7 @@ from llm_do.runtime.record.request_outcome import RequestFailure, RequestOutcome
 from llm_do.runtime.record.results import Usage
 from llm_do.runtime.record.transport import Answer
 from llm_do.runtime.request.cost import is_free
+from llm_do.runtime.request.sent_attempt import SentAttempt
 from llm_do.runtime.request.unreported_usage import usage_of_cut_stream, usage_of_response, warn_of_estimate
 from llm_do.text.surrogates import replace_surrogates, replace_surrogates_in_response
 
@@ -52,12 +53,15 @@ async def send(ctx: CallContext, request: OutgoingRequest, held: Reservation, pl
     frame.held = held
     used = Usage(requests=1)
     text = _StreamedText(ctx) if request.streams else None
+    model = _model_label(ctx, request)
     made = {
-        "model": _model_label(ctx, request),
+        "model": model,
         "request": place.number,
         "attempt": place.attempt,
         "purpose": place.purpose,
     }
+    attempt = SentAttempt(ctx, request, place)
+    answer: Answer | None = None
     emit(ctx, ModelRequestEvent, **made)
     try:
         async with ctx.runtime.shared.request_slot():
@@ -71,7 +75,7 @@ async def send(ctx: CallContext, request: OutgoingRequest, held: Reservation, pl
         return answer.outcome
     except LlmDoError as error:
         # A request that can't be carried ends the run, whatever its callers catch; it wasn't made.
-        used = Usage()
+        used, attempt = Usage(), None
         ctx.run.end_signal = RunEndSignal(error)
         raise ctx.run.end_signal from error
     finally:
@@ -79,6 +83,8 @@ async def send(ctx: CallContext, request: OutgoingRequest, held: Reservation, pl
             text.end()
         frame.held = None
         frame.usage += used
+        if attempt is not None:
+            attempt.keep(model, answer, used, text.so_far if text is not None else "")
         usage = used.to_dict()
         del usage["tool_calls"]
         emit(ctx, UsageEvent, usage=usage, **made)

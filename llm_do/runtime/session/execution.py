@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from llm_do._startup.frozen import frozen
@@ -134,7 +135,10 @@ class Execution:
             )
         if record is False or not (record or keeps):
             return entry
-        run.recording = recording = await session.shared.recorder().begin(run, entry.name)
+        settings = session.config.settings.record_settings
+        if not project.record:  # its threads are in memory, and nothing else is kept
+            settings = replace(settings, exchanges=False)
+        run.recording = recording = await session.shared.recorder().begin(run, entry.name, settings)
         if recording is None or not isinstance(entry, ConversationEntry) or inputs.history is not None:
             return entry
         self._turn.toolkits = toolkit_states(recording.toolkits)

@@ -18,7 +18,7 @@ from llm_do.runtime.session.run_options import RuntimeOptions
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
-    from llm_do.project.project import Budget, Overrides, Project
+    from llm_do.project.project import Budget, Overrides, Project, RecordSettings
     from llm_do.runtime.record.thread_store import ThreadStore
     from llm_do.runtime.record.transport import Transport
 
@@ -35,6 +35,7 @@ class ConfigOptions(RuntimeOptions, total=False):
     max_concurrency: int | None
     max_calls_per_response: int | None
     max_result_bytes: int | None
+    record_settings: RecordSettings | None
     budget: Budget | None
     return_permission_errors: bool | None
     agent_calls_require_approval: bool | None
@@ -152,6 +153,11 @@ def _check_limits(options: Mapping[str, Any]) -> None:
         value = options.get(name, least)
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise UsageError(f"{name} must be a whole number, {least} or more, not {value!r}")
+    kept: RecordSettings | None = options.get("record_settings")
+    for name in ("keep_days", "max_mb") if kept is not None else ():
+        value = getattr(kept, name)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise UsageError(f"record_settings.{name} must be a whole number, 1 or more, not {value!r}")
     for name in ("run_timeout", "tool_timeout"):
         seconds = options.get(name, 1)
         if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not seconds > 0:

@@ -5,19 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from llm_do.runtime.record.sent_request import RequestReader, SentRequest
+from llm_do.runtime.record.sent_request import RequestReader
 
 if TYPE_CHECKING:
     from llm_do.runtime.record.exchanges import RequestPlace
-    from llm_do.runtime.record.transport import OutgoingRequest
 
-__all__ = ["CallReaders", "read_request"]
-
-
-def read_request(reader: RequestReader, request: OutgoingRequest) -> SentRequest:
-    """The canonical form of a request as its author meant it: before a budget lowered its settings."""
-    settings = request.settings if request.own_settings is None else request.own_settings
-    return reader.read(request.name, request.messages, settings, request.parameters)
+__all__ = ["CallReaders"]
 
 
 class CallReaders:

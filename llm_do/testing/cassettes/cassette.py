@@ -15,30 +15,15 @@ from typing import Any, cast
 
 from llm_do._startup.frozen import frozen
 from llm_do.errors import UsageError
-from llm_do.runtime.record.exchanges import Purpose
+from llm_do.runtime.record.exchanges import ModelFacts, Purpose
 from llm_do.runtime.record.request_outcome import RequestFailure, RequestOutcome
 from llm_do.runtime.record.results import Usage
 from llm_do.runtime.record.sent_request import SentRequest, canonical_text, message_data
 
-__all__ = ["VERSION", "Cassette", "ModelFacts", "Recorded"]
+__all__ = ["VERSION", "Cassette", "Recorded"]
 
 VERSION = 1
 """The version of the file's format."""
-
-
-@frozen
-class ModelFacts:
-    """What a run needs to know of a model that isn't asked.
-
-    Args:
-        system: The provider, as PydanticAI names it.
-        name: The model, as its provider names it.
-        profile: The parts of its profile that are data.
-    """
-
-    system: str
-    name: str
-    profile: Mapping[str, Any]
 
 
 @frozen

@@ -11,9 +11,9 @@ from pydantic_ai.models import Model
 
 from llm_do.errors import CassetteMissError
 from llm_do.runtime.record.request_outcome import RequestOutcome
-from llm_do.runtime.record.sent_request import SentRequest
+from llm_do.runtime.record.sent_request import SentRequest, read_request
 from llm_do.runtime.record.transport import Answer
-from llm_do.testing.cassettes.call_readers import CallReaders, read_request
+from llm_do.testing.cassettes.call_readers import CallReaders
 from llm_do.testing.cassettes.differences import Sources, explain_miss
 from llm_do.testing.cassettes.recorded_model import RecordedModel
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pydantic_ai.profiles import ModelProfile
     from pydantic_ai.settings import ModelSettings
 
-    from llm_do.testing.cassettes.cassette import ModelFacts
+    from llm_do.runtime.record.exchanges import ModelFacts
 
 __all__ = ["RecordedModel"]
 

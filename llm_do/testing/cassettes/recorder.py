@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic_ai.messages import BaseToolCallPart
-from pydantic_ai.profiles import DEFAULT_PROFILE
 
 from llm_do.errors import UsageError
 from llm_do.files.root import FileRefusedError, Root
+from llm_do.runtime.record.exchanges import ModelFacts
 from llm_do.runtime.record.request_outcome import RequestOutcome
+from llm_do.runtime.record.sent_request import read_request
 from llm_do.runtime.record.transport import Answer
-from llm_do.testing.cassettes.call_readers import CallReaders, read_request
-from llm_do.testing.cassettes.cassette import Cassette, ModelFacts, Recorded
+from llm_do.testing.cassettes.call_readers import CallReaders
+from llm_do.testing.cassettes.cassette import Cassette, Recorded
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
@@ -59,7 +60,7 @@ class CassetteRecorder:
         answer = await ask()
         name = str(sent.setup["model"])
         if name not in self._models:
-            self._models[name] = _facts(request.model)
+            self._models[name] = ModelFacts.of(request.model)
         outcome = self._portable(answer.outcome, reader)
         self._exchanges.append(
             Recorded(
@@ -95,18 +96,6 @@ class CassetteRecorder:
             outcome = replace(outcome, response=replace(response, parts=parts))
         text = json.dumps(outcome.to_dict(), ensure_ascii=False)
         return RequestOutcome.from_dict(json.loads(self._masks.portable(text)))
-
-
-def _facts(model: Model) -> ModelFacts:
-    try:
-        profile: Mapping[str, Any] = {
-            name: value
-            for name, value in model.profile.items()
-            if isinstance(value, bool | int | float | str) and DEFAULT_PROFILE.get(name) != value
-        }
-    except NotImplementedError:
-        profile = {}
-    return ModelFacts(model.system, model.model_name, dict(sorted(profile.items())))
 
 
 def write_cassette(path: Path, cassette: Cassette) -> None:

@@ -56,7 +56,31 @@ def _turns(db: sqlite3.Connection) -> None:
     db.execute("CREATE INDEX threads_of_user ON threads (user, updated)")
 
 
-MIGRATIONS: Sequence[Migration] = (_threads, _users, _journal, _turns)
+def _exchanges(db: sqlite3.Connection) -> None:
+    """What models were sent, each part of it once; and what each run has used."""
+    db.execute(
+        "CREATE TABLE objects (digest BLOB NOT NULL UNIQUE, uses INTEGER NOT NULL, links BLOB NOT NULL,"
+        " body TEXT NOT NULL)"
+    )
+    db.execute(
+        "CREATE TABLE exchanges (run TEXT NOT NULL, number INTEGER NOT NULL, call TEXT NOT NULL, path TEXT NOT NULL,"
+        " agent TEXT NOT NULL, request INTEGER NOT NULL, attempt INTEGER NOT NULL, purpose TEXT NOT NULL,"
+        " model TEXT NOT NULL, setup BLOB NOT NULL, history BLOB NOT NULL, begun REAL NOT NULL, ended REAL NOT NULL,"
+        " first_token REAL, answer TEXT NOT NULL, UNIQUE (run, number))"
+    )
+    db.execute("CREATE TABLE exchange_size (bytes INTEGER NOT NULL)")
+    db.execute("INSERT INTO exchange_size VALUES (0)")
+    db.execute(
+        "CREATE TABLE spent (run TEXT NOT NULL, agent TEXT NOT NULL, model TEXT NOT NULL, requests INTEGER NOT NULL,"
+        " input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, total_tokens INTEGER NOT NULL, cost REAL,"
+        " PRIMARY KEY (run, agent, model)) WITHOUT ROWID"
+    )
+    for column in ("usage TEXT", "models TEXT", "cost REAL", "exchanges INTEGER NOT NULL DEFAULT 0", "dropped TEXT"):
+        db.execute(f"ALTER TABLE runs ADD COLUMN {column}")
+    db.execute("CREATE INDEX runs_exchanges ON runs (started) WHERE exchanges > 0 AND dropped IS NULL")
+
+
+MIGRATIONS: Sequence[Migration] = (_threads, _users, _journal, _turns, _exchanges)
 """Each migrates a store from the version that is its index to the next. Append only."""
 
 

@@ -14,8 +14,10 @@ from typing import Any, cast
 
 from llm_do.errors import StoreError, UsageError
 from llm_do.runtime.record.recording import ThreadConfig
+from llm_do.runtime.record.results import Usage
 from llm_do.runtime.record.stored_records import Filter, Observation, RunRecord, StoredMessage, ThreadRecord
 from llm_do.runtime.record.thread_store import Batch, EventRow, MessageRow
+from llm_do.threads.sqlite import exchange_rows
 from llm_do.threads.store.codec import message_of
 from llm_do.threads.store.thread_settings import config_data, config_from_data
 from llm_do.threads.store.usable_history import starts_turn
@@ -48,7 +50,7 @@ _THREAD = (
 _MESSAGE = "id, parent, body, time, run, metadata"
 _RUN = (
     "SELECT id, status, entry, thread, user, started, finished, owner,"
-    " (SELECT count(*) FROM events WHERE events.run = runs.id) FROM runs"
+    " (SELECT count(*) FROM events WHERE events.run = runs.id), usage, models, exchanges, dropped FROM runs"
 )
 
 _HISTORY = f"""
@@ -216,6 +218,7 @@ def write_batch(db: sqlite3.Connection, run: RunRecord, batch: Batch) -> None:
             " toolkits = coalesce(?, toolkits) WHERE id = ?",
             (draft.tip, draft.state, draft.user_state, draft.toolkits, run.id),
         )
+    exchange_rows.write(db, batch)
 
 
 def delete_thread(db: sqlite3.Connection, record: ThreadRecord) -> None:
@@ -227,6 +230,7 @@ def delete_thread(db: sqlite3.Connection, record: ThreadRecord) -> None:
     db.execute(
         f"DELETE FROM events WHERE run IN (SELECT id {runs}) OR (coalesce(user, '') = ? AND thread = ?)", key * 2
     )
+    exchange_rows.forget(db, [run for (run,) in db.execute(f"SELECT id {runs}", key)])
     db.execute(f"DELETE {runs}", key)
     needed = {
         tip
@@ -269,7 +273,10 @@ def _run(row: Sequence[Any]) -> RunRecord:
     for timestamp in (row[5], row[6]):
         if not isinstance(timestamp, int | float | None):
             raise StoreError(f"run {row[0]!r} can't be read: {timestamp!r} is not a time")
-    return RunRecord(*row)
+    usage = Usage.from_dict(json.loads(row[9])) if row[9] else None
+    models = tuple(json.loads(row[10])) if row[10] else ()
+    known = (row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7], row[8])
+    return RunRecord(*known, usage, models, row[11], row[12] or "")
 
 
 def is_open(db: sqlite3.Connection, run_id: str) -> bool:

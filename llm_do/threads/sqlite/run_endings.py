@@ -10,8 +10,8 @@ from typing import Any, cast
 
 from llm_do.errors import ThreadConflict
 from llm_do.runtime.record.stored_records import RunRecord
-from llm_do.runtime.record.thread_store import Batch, RunEnd
-from llm_do.threads.sqlite import rows
+from llm_do.runtime.record.thread_store import RunEnd
+from llm_do.threads.sqlite import exchange_rows, rows
 from llm_do.threads.store.codec import same_json
 
 __all__ = ["conflict", "finish"]
@@ -72,6 +72,8 @@ def finish(db: sqlite3.Connection, run: RunRecord, ending: RunEnd) -> ThreadConf
         f"UPDATE runs SET status = ?, finished = ?, {rows.NO_DRAFT} WHERE id = ?",
         (ending.status, ending.time, run.id),
     )
+    if ending.limits is not None:
+        exchange_rows.drop_beyond(db, ending.limits, ending.time)
     return None
 
 
@@ -83,7 +85,7 @@ def _keep_as_branch(db: sqlite3.Connection, run: RunRecord, ending: RunEnd) -> N
         if own is not None and ending.head is not None:
             rows.add_branch(db, run, ending.head)
     else:
-        rows.write_batch(db, run, Batch(run.id, ending.batch.events[:-1]))
+        rows.write_batch(db, run, replace(ending.batch, events=ending.batch.events[:-1], messages=(), dropped=()))
         db.execute("DELETE FROM messages WHERE run = ?", (run.id,))
         db.execute("UPDATE runs SET claimed = coalesce(claimed, ?) WHERE id = ?", (time.time(), run.id))
     db.execute(f"UPDATE runs SET turn = NULL, {rows.NO_DRAFT} WHERE id = ?", (run.id,))

@@ -19,7 +19,7 @@ from llm_do.errors import StoreError, ThreadConflict
 from llm_do.runtime.record.recording import AgentState
 from llm_do.runtime.record.stored_records import Filter, Observation, RunRecord, StoredMessage, ThreadRecord
 from llm_do.runtime.record.thread_store import Batch, EventRow, MessageRow, OpenedRun, RunEnd
-from llm_do.threads.sqlite import rows
+from llm_do.threads.sqlite import exchange_rows, rows
 from llm_do.threads.sqlite.connection import ReadOnlyStoreError
 from llm_do.threads.sqlite.open_file import OpenFile, open_file
 from llm_do.threads.sqlite.run_beginnings import begin as begin_in, run_exists
@@ -28,6 +28,7 @@ from llm_do.threads.store.codec import same_json, state_text
 from llm_do.threads.store.thread_settings import config_data
 
 if TYPE_CHECKING:
+    from llm_do.runtime.record.exchanges import Exchange
     from llm_do.runtime.record.recording import ThreadConfig
 
 __all__ = ["SqliteStore"]
@@ -261,6 +262,10 @@ class SqliteStore:
     async def observations(self, filter: Filter, *, limit: int | None = None) -> list[Observation]:
         """Read journal entries in the order they were written; with a limit, only the latest."""
         return await self._read(lambda db: rows.observations(db, filter, limit))
+
+    async def exchanges(self, run_id: str) -> list[Exchange]:
+        """Read the exchanges of a run in the order in which they ended."""
+        return await self._read(lambda db: exchange_rows.read(db, run_id))
 
     async def add_observation(self, observation: Observation) -> None:
         """Add an application's own entry, with an id of its own instead of a run's."""

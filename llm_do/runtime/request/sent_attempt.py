@@ -1,0 +1,90 @@
+"""One attempt of a request for the run's record: what is sent is read before it, the exchange is kept after it."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from pydantic_ai.messages import BaseToolCallPart
+
+from llm_do.runtime.record.exchanges import Exchange, ModelFacts
+from llm_do.runtime.record.request_outcome import RequestFailure, RequestOutcome
+from llm_do.runtime.record.sent_request import read_request
+from llm_do.runtime.record.transport import Answer
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelResponse
+
+    from llm_do.runtime.context.call_context import CallContext
+    from llm_do.runtime.record.exchanges import Purpose, RequestPlace
+    from llm_do.runtime.record.results import Usage
+    from llm_do.runtime.record.sent_request import RequestReader
+    from llm_do.runtime.record.transport import OutgoingRequest
+
+__all__ = ["SentAttempt"]
+
+
+class SentAttempt:
+    """An attempt that has begun; it keeps nothing if the run isn't recorded or its exchanges aren't.
+
+    Args:
+        ctx: The call.
+        request: What is sent.
+        place: Where it is made.
+    """
+
+    def __init__(self, ctx: CallContext, request: OutgoingRequest, place: RequestPlace) -> None:
+        self._recording = ctx.run.recording
+        self._place = place
+        self._request = request
+        self._begun = time.time()
+        self._reader = _reader(ctx, place.purpose)
+        self._sent = read_request(self._reader, request) if self._reader is not None else None
+
+    def keep(self, model: str, answer: Answer | None, usage: Usage, partial: str) -> None:
+        """Add the exchange to the run's record.
+
+        Args:
+            model: The model, as events name it.
+            answer: What came back; None if the request was cancelled.
+            usage: What it used.
+            partial: The text of an answer that broke off.
+        """
+        if self._recording is None or self._sent is None:
+            return
+        if answer is None:
+            failure = RequestFailure("CancelledError", "the request was cancelled before its answer was complete")
+            answer = Answer(RequestOutcome(usage, failure=failure), partial)
+        own, settings = self._request.own_settings, self._request.settings
+        exchange = Exchange(
+            self._place,
+            model,
+            self._sent,
+            answer.outcome,
+            self._begun,
+            time.time(),
+            answer.first_token,
+            answer.partial,
+            self._numbered(answer.outcome.response),
+            settings.get("max_tokens") if own is not None and settings is not None else None,
+            ModelFacts.of(self._request.model),
+        )
+        self._recording.add_exchange(exchange)
+
+    def _numbered(self, response: ModelResponse | None) -> tuple[str, ...]:
+        if response is None or self._reader is None:
+            return ()
+        return tuple(
+            self._reader.number(part.tool_call_id) for part in response.parts if isinstance(part, BaseToolCallPart)
+        )
+
+
+def _reader(ctx: CallContext, purpose: Purpose) -> RequestReader | None:
+    """The reader of a call's requests."""
+    recording, readers = ctx.run.recording, ctx.frame.readers
+    if recording is None:
+        return None
+    reader = readers.get(purpose)
+    if reader is None and (reader := recording.request_reader()) is not None:
+        readers[purpose] = reader
+    return reader

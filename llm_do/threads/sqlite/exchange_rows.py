@@ -1,0 +1,287 @@
+"""The SQL of exchanges: objects that are stored once and count their uses, and what requests have used.
+
+Every function works inside the transaction of its caller.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from llm_do.errors import StoreError
+from llm_do.runtime.record.exchanges import Exchange, RequestPlace
+from llm_do.runtime.record.thread_store import Batch, ExchangeRow, HistoryNode, RunTotals, SpentRow, StoredObject
+from llm_do.threads.store.stored_exchanges import exchange_from, facts_and_setup
+
+if TYPE_CHECKING:
+    from llm_do.project.project import RecordSettings
+    from llm_do.runtime.record.sent_request import SentRequest
+
+__all__ = ["drop_beyond", "forget", "read", "write"]
+
+DIGEST = 32
+"""Bytes of a digest."""
+
+OVERHEAD = 100
+"""Bytes that an object takes in addition to its text, in the table and its index."""
+
+DAY = 86_400.0
+
+MOST_EXPIRED = 5
+"""Runs whose exchanges are dropped for their age at the end of one run, which waits for it."""
+
+_SPEND = """
+INSERT INTO spent VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run, agent, model) DO UPDATE SET
+  requests = requests + excluded.requests,
+  input_tokens = input_tokens + excluded.input_tokens,
+  output_tokens = output_tokens + excluded.output_tokens,
+  total_tokens = total_tokens + excluded.total_tokens,
+  cost = CASE
+    WHEN cost IS NULL AND total_tokens > 0 OR excluded.cost IS NULL AND excluded.total_tokens > 0 THEN NULL
+    ELSE coalesce(cost + excluded.cost, cost, excluded.cost)
+  END
+"""
+
+
+def write(db: sqlite3.Connection, batch: Batch) -> None:
+    """Write the exchanges of a batch, and what its run has used."""
+    if batch.exchanges:
+        size = sum(_insert(db, batch.run_id, row) for row in batch.exchanges)
+        _resize(db, size)
+        db.execute("UPDATE runs SET exchanges = exchanges + ? WHERE id = ?", (len(batch.exchanges), batch.run_id))
+    if batch.spent:
+        db.executemany(_SPEND, [_spent_values(batch.run_id, row) for row in batch.spent])
+    if batch.totals is not None:
+        _write_totals(db, batch.run_id, batch.totals)
+
+
+def _spent_values(run_id: str, row: SpentRow) -> tuple[object, ...]:
+    used = row.usage
+    counts = (used.requests, used.input_tokens, used.output_tokens, used.total_tokens, used.cost_usd)
+    return (run_id, row.agent, row.model, *counts)
+
+
+def _write_totals(db: sqlite3.Connection, run_id: str, totals: RunTotals) -> None:
+    db.execute(
+        "UPDATE runs SET usage = ?, models = ?, cost = ? WHERE id = ?",
+        (json.dumps(totals.usage.to_dict()), json.dumps(totals.models), totals.usage.cost_usd, run_id),
+    )
+
+
+# -- objects
+
+
+def _insert(db: sqlite3.Connection, run_id: str, row: ExchangeRow) -> int:
+    """Insert an exchange, and return how many bytes it adds."""
+    place = row.place
+    size = _use(db, row.setup) + _use_history(db, row.before, row.nodes)
+    db.execute(
+        "INSERT INTO exchanges VALUES (?, (SELECT coalesce(max(number), 0) + 1 FROM exchanges WHERE run = ?),"
+        " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            run_id,
+            run_id,
+            place.call_id,
+            place.path,
+            place.agent,
+            place.number,
+            place.attempt,
+            place.purpose,
+            row.model,
+            row.setup.digest,
+            row.head,
+            row.begun,
+            row.ended,
+            row.first_token,
+            row.data,
+        ),
+    )
+    return size + _exchange_size(row.data)
+
+
+def _exchange_size(answer: str) -> int:
+    return len(answer) + 3 * OVERHEAD
+
+
+def _use(db: sqlite3.Connection, item: StoredObject) -> int:
+    """Count one more use of an object, which is inserted if it is new; return how many bytes that adds."""
+    if _count_use(db, item.digest):
+        return 0
+    return _add(db, item.digest, item.body, [link.digest for link in item.links]) + sum(
+        _use(db, link) for link in item.links
+    )
+
+
+def _use_history(db: sqlite3.Connection, before: bytes, nodes: Sequence[HistoryNode]) -> int:
+    """Count one more use of a history: that before `nodes`, followed by theirs. What isn't stored yet is inserted."""
+    size = 0
+    for number in range(len(nodes) - 1, -1, -1):
+        node = nodes[number]
+        if _count_use(db, node.digest):
+            return size
+        message = _message_object(node)
+        parent = nodes[number - 1].digest if number else before
+        size += _add(db, node.digest, "", [message.digest, parent] if parent else [message.digest])
+        size += _use(db, message)
+    if before:
+        _count_use(db, before)
+    return size
+
+
+def _message_object(node: HistoryNode) -> StoredObject:
+    from llm_do.runtime.record.sent_request import canonical_text  # heavy, as requests are
+
+    body = canonical_text(node.message)
+    return StoredObject(hashlib.sha256(body.encode("utf-8", "backslashreplace")).digest(), body)
+
+
+def _count_use(db: sqlite3.Connection, digest: bytes) -> bool:
+    """Count one more use of an object; False if it isn't stored."""
+    return db.execute("UPDATE objects SET uses = uses + 1 WHERE digest = ?", (digest,)).rowcount > 0
+
+
+def _add(db: sqlite3.Connection, digest: bytes, body: str, links: Sequence[bytes]) -> int:
+    joined = b"".join(links)
+    db.execute("INSERT INTO objects VALUES (?, 1, ?, ?)", (digest, joined, body))
+    return _object_size(body, joined)
+
+
+def _object_size(body: str, links: bytes) -> int:
+    return len(body) + len(links) + OVERHEAD
+
+
+def _release(db: sqlite3.Connection, digests: Iterable[bytes]) -> int:
+    """Take back uses of objects, delete what isn't used any more, and return how many bytes that frees."""
+    size, pending = 0, [digest for digest in digests if digest]
+    while pending:
+        digest = pending.pop()
+        row = db.execute("SELECT uses, links, body FROM objects WHERE digest = ?", (digest,)).fetchone()
+        if row is None:
+            continue
+        if row[0] > 1:
+            db.execute("UPDATE objects SET uses = uses - 1 WHERE digest = ?", (digest,))
+            continue
+        db.execute("DELETE FROM objects WHERE digest = ?", (digest,))
+        size += _object_size(row[2], row[1])
+        pending += _links(row[1])
+    return size
+
+
+def _links(joined: bytes) -> list[bytes]:
+    return [joined[at : at + DIGEST] for at in range(0, len(joined), DIGEST)]
+
+
+def _resize(db: sqlite3.Connection, size: int) -> None:
+    db.execute("UPDATE exchange_size SET bytes = max(bytes + ?, 0)", (size,))
+
+
+# -- dropping
+
+
+def forget(db: sqlite3.Connection, runs: Iterable[str]) -> None:
+    """Delete the exchanges of runs, and what their requests have used."""
+    for run in runs:
+        _drop(db, run)
+        db.execute("DELETE FROM spent WHERE run = ?", (run,))
+
+
+def drop_beyond(db: sqlite3.Connection, limits: RecordSettings, now: float) -> None:
+    """Drop the exchanges that are too old, and those of the oldest runs while all together are too large."""
+    oldest = "SELECT id FROM runs WHERE exchanges > 0 AND dropped IS NULL AND status <> 'running'"
+    expired = db.execute(
+        f"{oldest} AND started < ? ORDER BY started LIMIT ?", (now - limits.keep_days * DAY, MOST_EXPIRED)
+    )
+    for (run,) in expired.fetchall():
+        _drop(db, run, "keep_days")
+    while db.execute("SELECT bytes FROM exchange_size").fetchone()[0] > limits.max_mb * 1_000_000:
+        found = db.execute(f"{oldest} ORDER BY started LIMIT 1").fetchone()
+        if found is None:
+            return
+        _drop(db, found[0], "max_mb")
+
+
+def _drop(db: sqlite3.Connection, run: str, reason: str = "") -> None:
+    kept = db.execute("SELECT setup, history, answer FROM exchanges WHERE run = ?", (run,)).fetchall()
+    if kept:
+        db.execute("DELETE FROM exchanges WHERE run = ?", (run,))
+        size = _release(db, (digest for row in kept for digest in row[:2]))
+        _resize(db, -size - sum(_exchange_size(row[2]) for row in kept))
+    if reason:
+        db.execute("UPDATE runs SET dropped = ? WHERE id = ?", (reason, run))
+
+
+# -- reading
+
+
+def read(db: sqlite3.Connection, run_id: str) -> list[Exchange]:
+    """Read the exchanges of a run."""
+    found = db.execute(
+        "SELECT call, path, agent, request, attempt, purpose, model, setup, history, begun, ended, first_token, answer"
+        " FROM exchanges WHERE run = ? ORDER BY number",
+        (run_id,),
+    ).fetchall()
+    objects = _Objects(db)
+    exchanges: list[Exchange] = []
+    try:
+        for row in found:
+            facts, setup = objects.setup(row[7])
+            sent = objects.sent(setup, row[8])
+            exchanges.append(exchange_from(RequestPlace(run_id, *row[:6]), row[6], sent, row[12], row[9:12], facts))
+    except (IndexError, KeyError, TypeError, ValueError) as error:
+        raise StoreError(
+            f"what run {run_id!r} sent can't be read: {' '.join(str(error).split())[:200]}",
+            hint="It was written by another version, or it is damaged.",
+        ) from error
+    return exchanges
+
+
+class _Objects:
+    """Reads objects, each once."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._setups: dict[bytes, tuple[Any, dict[str, Any]]] = {}
+        self._nodes: dict[bytes, tuple[bytes, Any]] = {}
+        self._messages: dict[bytes, Any] = {}
+
+    def setup(self, digest: bytes) -> tuple[Any, dict[str, Any]]:
+        found = self._setups.get(digest)
+        if found is None:
+            links, body = self._object(digest)
+            found = facts_and_setup(body, [self._object(link)[1] for link in links])
+            self._setups[digest] = found
+        return found
+
+    def sent(self, setup: dict[str, Any], head: bytes) -> SentRequest:
+        from llm_do.runtime.record.sent_request import SentRequest, canonical_text, request_key
+
+        digests: list[str] = []
+        messages: list[Any] = []
+        digest = head
+        while digest:
+            if digest not in self._nodes:
+                links, _ = self._object(digest)
+                self._nodes[digest] = links[1] if len(links) > 1 else b"", self._message(links[0])
+            digests.append(digest.hex())
+            digest, message = self._nodes[digest]
+            messages.append(message)
+        digests.reverse()
+        messages.reverse()
+        key = request_key(canonical_text(setup), head.hex())
+        return SentRequest(setup, messages, key, digests)
+
+    def _message(self, digest: bytes) -> Any:
+        if digest not in self._messages:
+            self._messages[digest] = json.loads(self._object(digest)[1])
+        return self._messages[digest]
+
+    def _object(self, digest: bytes) -> tuple[list[bytes], str]:
+        row = self._db.execute("SELECT links, body FROM objects WHERE digest = ?", (digest,)).fetchone()
+        if row is None:
+            raise StoreError(
+                "a part of what a model was sent is missing from the store", hint="The store is damaged, or was edited."
+            )
+        return _links(row[0]), row[1]
