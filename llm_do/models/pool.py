@@ -109,6 +109,14 @@ class ModelPool:
         with self._lock:
             return self._shelf().names.get(id(model), model.model_name)
 
+    def adopt(self, model: Model, name: str) -> None:
+        """Remember what a model that stands for another was requested by, as for one that `get` returns."""
+        if name.partition(":")[0] not in BUILT_IN:
+            with self._lock:
+                shelf = self._shelf()
+                shelf.models["stand-in", id(model)] = model
+                shelf.names[id(model)] = name
+
     async def aclose(self) -> None:
         """Close the HTTP clients of the running event loop; its models can't be used afterwards."""
         with self._lock:

@@ -26,7 +26,7 @@ from llm_do.models.connections.answer_bounds import bound_behind
 from llm_do.models.providers.model_names import PROVIDERS, split_name
 from llm_do.models.providers.provider_words import provider_words, short_words, with_status
 
-__all__ = ["explain_failure", "is_transient"]
+__all__ = ["error_text", "explain_failure", "is_transient"]
 
 TRANSIENT = (
     ModelConnectionError,
@@ -160,11 +160,11 @@ def _provider_message(error: Exception) -> str:
         return bound.message
     body: object = error.body if isinstance(error, ModelAPIError) else None
     status = error.status_code if isinstance(error, ModelHTTPError) else None
-    words = provider_words(body) or ("" if status else short_words(_with_cause(error)))
+    words = provider_words(body) or ("" if status else short_words(error_text(error)))
     return with_status(status, words) or type(error).__name__
 
 
-def _with_cause(error: Exception) -> str:
+def error_text(error: Exception) -> str:
     """An error's text, and for a lost connection the reason, which clients keep in the exceptions behind it."""
     if not isinstance(error, ModelConnectionError):
         return str(error)

@@ -64,13 +64,16 @@ class ModelFacts:
     @classmethod
     def of(cls, model: Model) -> ModelFacts:
         """The facts of a model."""
-        from pydantic_ai.profiles import DEFAULT_PROFILE
+        from pydantic_ai.profiles import DEFAULT_PROFILE, ModelProfile
 
         try:
             profile: Mapping[str, Any] = {
                 name: value
                 for name, value in model.profile.items()
-                if isinstance(value, bool | int | float | str) and DEFAULT_PROFILE.get(name) != value
+                # What only its provider's own client reads is of no use to a model that is never asked.
+                if name in ModelProfile.__annotations__
+                and isinstance(value, bool | int | float | str)
+                and DEFAULT_PROFILE.get(name) != value
             }
         except NotImplementedError:
             profile = {}

@@ -63,7 +63,7 @@ class Redactor:
         self._names: dict[str, str] = {}
         for name, value in environ.items():
             for secret in _secrets(name, value):
-                for form in (secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]):
+                for form in _forms(secret):
                     self._names.setdefault(form, name)
         longest = sorted(self._names, key=len, reverse=True)
         self._values = re.compile("|".join(map(re.escape, longest))) if longest else None
@@ -84,6 +84,14 @@ class Redactor:
             if found.start() < cut < found.end():
                 return found.start()
         return cut
+
+
+def _forms(secret: str) -> set[str]:
+    """How a secret may be spelled: as it is, in JSON, and in JSON inside a JSON string, such as a call's arguments."""
+    found = {secret}
+    for _ in range(2):
+        found |= {json.dumps(form, ensure_ascii=ascii)[1:-1] for form in found for ascii in (True, False)}
+    return found
 
 
 @lru_cache(maxsize=1024)  # every run looks at all variables, and they hardly ever change

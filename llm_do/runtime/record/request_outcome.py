@@ -11,7 +11,7 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse
 
 from llm_do._startup.frozen import frozen
 from llm_do.models.connections.answer_bounds import bound_behind
-from llm_do.models.providers.failures import is_transient
+from llm_do.models.providers.failures import error_text, is_transient
 from llm_do.models.providers.provider_words import provider_words, short_words, with_status
 from llm_do.runtime.record.results import Usage
 from llm_do.text.json_data import to_json_data
@@ -55,7 +55,8 @@ class RequestFailure:
         )
         return cls(
             type=_category(error),
-            message=str(bound_behind(error) or getattr(error, "message", "") or error or type(error).__name__),
+            # What is behind a lost connection isn't written, but said.
+            message=str(bound_behind(error) or error_text(error) or type(error).__name__),
             model=api.model_name if api is not None else "",
             transient=is_transient(error),
             status_code=http.status_code if http is not None else None,
@@ -85,7 +86,7 @@ class RequestFailure:
             return kind(self.message)
         if self.transient:
             return exceptions.ModelConnectionError(self.model, self.message)
-        return RuntimeError(f"{self.type}: {self.message}")
+        return RuntimeError(self.message)
 
     def __str__(self) -> str:
         """The failure in one line."""

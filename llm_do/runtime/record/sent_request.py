@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, cast
@@ -34,8 +35,10 @@ __all__ = [
     "cleaned",
     "content_digest",
     "message_data",
+    "ordered_part",
     "read_request",
     "request_key",
+    "without_provider_ids",
 ]
 
 NOT_SENT = frozenset((
@@ -50,6 +53,12 @@ CONNECTION = frozenset({"timeout", "max_retries", "extra_headers", "base_url"})
 
 MOST_SETUPS = 50
 """Setups that a session remembers."""
+
+LEADING = ("part_kind", "tool_name", "tool_call_id", "args", "content")
+"""Keys of parts in the order in which they are written; all others follow by name."""
+
+_OF_THE_PROVIDER = re.compile(r"(?:^|_)(?:id|ids|timestamp|created|created_at|fingerprint)$")
+"""Names of a provider's own ids and clocks."""
 
 SETUP = ("model", "instructions", "tools", "output", "settings")
 """The parts of a setup, in the order in which they are written and compared."""
@@ -87,8 +96,8 @@ def read_request(reader: RequestReader, request: OutgoingRequest) -> SentRequest
 
 
 def canonical_text(data: object) -> str:
-    """Data as JSON that is the same for equal data."""
-    return json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    """Data as JSON that is the same for equal data; a model reads keys in their order, so that counts."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
 
 def content_digest(text: str) -> str:
@@ -116,6 +125,7 @@ class _Link:
     data: Mapping[str, Any]
     digest: str
     ids: int
+    signatures: int
 
     def is_of(self, message: ModelMessage) -> bool:
         """Whether the message is the one seen, with the same parts."""
@@ -171,6 +181,7 @@ class RequestReader:
         self._links: list[_Link] = []
         self._ids: dict[str, int] = {}
         self._setup: _Setup | None = None
+        self._signatures: dict[str, int] = {}
 
     def read(
         self,
@@ -191,6 +202,10 @@ class RequestReader:
         """The name of a tool call that the last response has just asked for."""
         return f"call_{self._ids.setdefault(tool_call_id, len(self._ids) + 1)}"
 
+    def sign(self, signature: str) -> str:
+        """The name of a provider's signature, which only the provider can read."""
+        return f"signature_{self._signatures.setdefault(signature, len(self._signatures) + 1)}"
+
     @property
     def tool_call_ids(self) -> Collection[str]:
         """The ids of all tool calls of the call so far."""
@@ -207,10 +222,13 @@ class RequestReader:
         digest = links[-1].digest if links else ""
         while len(self._ids) > (links[-1].ids if links else 0):
             self._ids.popitem()
+        while len(self._signatures) > (links[-1].signatures if links else 0):
+            self._signatures.popitem()
         for message in messages[len(links) :]:
-            data, text = _cleaned(message_data(message, self.number), self._clean)
+            data, text = _cleaned(message_data(message, self.number, self.sign), self._clean)
             digest = chain(digest, content_digest(text))
-            links.append(_Link(message, message.parts, len(message.parts), data, digest, len(self._ids)))
+            counts = len(self._ids), len(self._signatures)
+            links.append(_Link(message, message.parts, len(message.parts), data, digest, *counts))
         self._links = links
         return links
 
@@ -227,7 +245,9 @@ def _setup_data(
         "tools": [*map(_tool, parameters.function_tools), *map(_native, parameters.native_tools)],
         "output": _output(parameters),
         "settings": {
-            name: value for name, value in (settings or {}).items() if name not in CONNECTION and value is not None
+            name: value
+            for name, value in sorted((settings or {}).items())
+            if name not in CONNECTION and value is not None
         },
     }
 
@@ -279,17 +299,17 @@ def _output(parameters: ModelRequestParameters) -> dict[str, Any]:
     return found
 
 
-def message_data(message: ModelMessage, number: Callable[[str], str]) -> dict[str, Any]:
-    """A message as canonical data, with its tool calls named by `number`."""
+def message_data(message: ModelMessage, number: Callable[[str], str], sign: Callable[[str], str]) -> dict[str, Any]:
+    """A message as canonical data, with its tool calls named by `number` and its signatures by `sign`."""
     try:
         (data,) = ModelMessagesTypeAdapter.dump_python([message], mode="json")
     except ValueError:  # a value that isn't data, such as an object in a tool's metadata
         data = to_jsonable_python(message, fallback=str, bytes_mode="base64", serialize_unknown=True)
-    parts = [_canonical(part, number) for part in data["parts"]]
+    parts = [_canonical(part, number, sign) for part in data["parts"]]
     return {"kind": data["kind"], "parts": parts}
 
 
-def _canonical(part: Mapping[str, Any], number: Callable[[str], str]) -> dict[str, Any]:
+def _canonical(part: Mapping[str, Any], number: Callable[[str], str], sign: Callable[[str], str]) -> dict[str, Any]:
     found = {
         name: value
         for name, value in part.items()
@@ -297,11 +317,31 @@ def _canonical(part: Mapping[str, Any], number: Callable[[str], str]) -> dict[st
     }
     if (call := part.get("tool_call_id")) is not None:
         found["tool_call_id"] = number(call)
+    if signature := part.get("signature"):
+        found["signature"] = sign(signature)
     if "args" in found:
         found["args"] = _arguments(found["args"])
     if isinstance(found.get("content"), list | dict):
         found["content"] = _content(found["content"])
-    return found
+    if (details := found.pop("provider_details", None)) and (kept := without_provider_ids(details)):
+        found["provider_details"] = kept
+    return ordered_part(found)
+
+
+def ordered_part(part: Mapping[str, Any]) -> dict[str, Any]:
+    """A part with its keys in the order in which they are written."""
+    names = [*(name for name in LEADING if name in part), *sorted(name for name in part if name not in LEADING)]
+    return {name: part[name] for name in names}
+
+
+def without_provider_ids(data: Any) -> Any:
+    """What a provider says besides its answer, without its own ids and clocks."""
+    if isinstance(data, dict):
+        items = cast("dict[str, Any]", data).items()
+        return {name: without_provider_ids(value) for name, value in items if not _OF_THE_PROVIDER.search(name)}
+    if isinstance(data, list):
+        return [without_provider_ids(each) for each in cast("list[Any]", data)]
+    return data
 
 
 def _arguments(args: object) -> object:

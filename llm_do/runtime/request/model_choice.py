@@ -56,7 +56,10 @@ def named_model(session: Session, name: str, agent: str) -> Model:
     """A model that an agent uses in addition to its own, by name."""
     transport = session.config.transport
     stand_in = transport.stand_in(agent, (name,)) if transport is not None else ()
-    return stand_in[0][0] if stand_in else session.pool.get(name, agent=agent)
+    if not stand_in:
+        return session.pool.get(name, agent=agent)
+    session.pool.adopt(*stand_in[0])
+    return stand_in[0][0]
 
 
 def _stand_in(session: Session, spec: AgentSpec, own: str | Sequence[str] | Model | None) -> Model | None:
@@ -73,6 +76,9 @@ def _stand_in(session: Session, spec: AgentSpec, own: str | Sequence[str] | Mode
     if not found:
         return None
     models = [model for model, _ in found]
+    if not isinstance(chosen, Model):
+        for model, name in found:
+            session.pool.adopt(model, name)
     return EngineModel(models[0] if len(models) == 1 else ModelList(*models), [name for _, name in found])
 
 

@@ -71,6 +71,8 @@ async def send(ctx: CallContext, request: OutgoingRequest, held: Reservation, pl
             else:
                 answer = await transport.send(place, request, ask, text.add if text is not None else None)
         used = answer.outcome.usage
+        if text is not None:
+            text.flush()
         warn_of_estimate(ctx, request, answer.outcome)
         return answer.outcome
     except LlmDoError as error:

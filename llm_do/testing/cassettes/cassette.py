@@ -11,14 +11,15 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
-from typing import Any, cast
+from typing import Any
 
 from llm_do._startup.frozen import frozen
-from llm_do.errors import UsageError
 from llm_do.runtime.record.exchanges import ModelFacts, Purpose
-from llm_do.runtime.record.request_outcome import RequestFailure, RequestOutcome
+from llm_do.runtime.record.request_outcome import RequestOutcome
 from llm_do.runtime.record.results import Usage
 from llm_do.runtime.record.sent_request import SentRequest, canonical_text, message_data
+from llm_do.testing.cassettes.outcome_data import outcome_data
+from llm_do.testing.cassettes.text_lines import with_lines
 
 __all__ = ["VERSION", "Cassette", "Recorded"]
 
@@ -93,83 +94,18 @@ class Cassette:
             kept = _shared(before, each.sent.messages)
             row |= {"kept": kept} if kept != len(before) else {}
             row["new"] = list(each.sent.messages[kept:])
-            row |= _outcome_data(each.outcome, each.partial)
+            row |= outcome_data(each.outcome) | ({"partial": each.partial} if each.partial else {})
             last[each.call, each.purpose] = [*each.sent.messages, *_response_message(each.outcome)]
             rows.append(row)
         models = {
             name: {"system": facts.system, "name": facts.name, "profile": dict(facts.profile)}
             for name, facts in sorted(self.models.items())
         }
-        data = {"cassette": VERSION, "made": self.made, "models": models, "agents": setups, "exchanges": rows}
-        return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
-
-    @classmethod
-    def parse(cls, text: str, file: str = "the cassette") -> Cassette:
-        """The cassette of a file's text.
-
-        Raises:
-            UsageError: The text isn't that of a cassette of this version; the error says where.
-        """
-        data = _json(text, file)
-        version = data.get("cassette")
-        if version != VERSION:
-            raise UsageError(
-                f"{file} is not a cassette of version {VERSION}: it says {json.dumps(version)}",
-                hint="Record it again, or use the version of llm-do that recorded it.",
-                file=file,
-                line=1,
-            )
-        try:
-            return _read(data)
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-            raise UsageError(
-                f"{file} is damaged: {_reason(error)}",
-                hint="Undo what was changed in it by hand, or record it again.",
-                file=file,
-            ) from error
-
-
-def _json(text: str, file: str) -> dict[str, Any]:
-    conflict = re.search(r"^(<<<<<<<|=======|>>>>>>>)", text, re.MULTILINE)
-    try:
-        data: object = json.loads(text)
-    except ValueError as error:
-        line = text.count("\n", 0, conflict.start()) + 1 if conflict else getattr(error, "lineno", 1)
-        fault = "has a merge conflict" if conflict else f"is not JSON: {getattr(error, 'msg', error)}"
-        raise UsageError(
-            f"{file} {fault}",
-            hint="Take one side of the conflict, or record the cassette again." if conflict else "Record it again.",
-            file=file,
-            line=line,
-        ) from error
-    if not isinstance(data, dict):
-        raise UsageError(f"{file} is not a cassette", hint="Record one with `--record`.", file=file, line=1)
-    return cast("dict[str, Any]", data)
-
-
-def _reason(error: Exception) -> str:
-    return f"{error} is missing" if isinstance(error, KeyError) else str(error)
-
-
-def _read(data: Mapping[str, Any]) -> Cassette:
-    models = {name: ModelFacts(**facts) for name, facts in data["models"].items()}
-    last: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    exchanges: list[Recorded] = []
-    for row in data["exchanges"]:
-        path: str = row["path"]
-        agent: str = row.get("agent", path.rpartition("/")[2])
-        purpose: Purpose = row.get("purpose", "step")
-        before = last.get((row["call"], purpose), [])
-        kept: int = row.get("kept", len(before))
-        messages = [*before[:kept], *row["new"]]
-        outcome = _outcome(row)
-        sent = SentRequest.of(data["agents"][row.get("setup", agent)], messages)
-        partial: str = row.get("partial", "")
-        exchanges.append(
-            Recorded(row["call"], path, agent, row["request"], row.get("attempt", 1), purpose, sent, outcome, partial)
+        data = {"models": models, "agents": setups, "exchanges": rows}
+        return (
+            json.dumps({"cassette": VERSION, "made": self.made, **with_lines(data)}, indent=1, ensure_ascii=False)
+            + "\n"
         )
-        last[row["call"], purpose] = [*messages, *_response_message(outcome)]
-    return Cassette(exchanges, models, data.get("made", ""))
 
 
 def _setup_name(setups: dict[str, Mapping[str, Any]], each: Recorded) -> str:
@@ -193,48 +129,7 @@ def _shared(before: Sequence[Mapping[str, Any]], messages: Sequence[Mapping[str,
 
 def _response_message(outcome: RequestOutcome) -> list[Mapping[str, Any]]:
     """The response as the next request of its call sends it."""
-    return [message_data(outcome.response, str)] if outcome.response is not None else []
-
-
-def _outcome_data(outcome: RequestOutcome, partial: str) -> dict[str, Any]:
-    data = outcome.to_dict()
-    usage = {name: value for name, value in data["usage"].items() if value and name not in ("requests", "total_tokens")}
-    found: dict[str, Any] = {"usage": usage}
-    if data["response"] is not None:
-        found["response"] = _without_clock(data["response"])
-    else:
-        found["failure"] = data["failure"]
-    return found | ({"partial": partial} if partial else {})
-
-
-_CLOCK = frozenset({"timestamp", "run_id", "conversation_id", "provider_url", "provider_response_id", "usage", "kind"})
-"""What of a response depends on when and where it came, or is written elsewhere."""
-
-
-def _without_clock(response: Mapping[str, Any]) -> dict[str, Any]:
-    found = {name: value for name, value in response.items() if name not in _CLOCK and value not in (None, {}, "")}
-    found["parts"] = [
-        {name: value for name, value in part.items() if value not in (None, {}, "")} for part in response["parts"]
-    ]
-    details = cast("dict[str, Any]", found.get("provider_details") or {})
-    details = {name: value for name, value in details.items() if name not in ("timestamp", "created")}
-    found.pop("provider_details", None)
-    found.pop("state", None)
-    return found | ({"provider_details": details} if details else {})
-
-
-def _outcome(row: Mapping[str, Any]) -> RequestOutcome:
-    usage = Usage.from_dict({"requests": 1, **row["usage"]})
-    if "response" not in row:
-        return RequestOutcome(usage, failure=RequestFailure.from_dict(row["failure"]))
-    tokens = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
-    response = {"kind": "response", "timestamp": _EPOCH, "usage": tokens, **row["response"]}
-    data = {"usage": usage.to_dict(), "response": response, "failure": None}
-    return RequestOutcome.from_dict(data)
-
-
-_EPOCH = "1970-01-01T00:00:00Z"
-"""The time of a response that has none."""
+    return [message_data(outcome.response, str, str)] if outcome.response is not None else []
 
 
 def _natural(call: str) -> tuple[tuple[int, str], ...]:

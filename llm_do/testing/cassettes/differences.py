@@ -172,7 +172,7 @@ def describe_differences(before: SentRequest, after: SentRequest, agent: str, so
         place = sources.line_of(agent, lambda text: bool(line) and text.strip() == line)
         what = f"{agent}'s instructions have changed"
         found.append(Difference(what, old["instructions"], new["instructions"], *place))
-    if old["output"] != new["output"]:
+    if canonical_text(old["output"]) != canonical_text(new["output"]):
         place = sources.setting(agent, "output")
         found.append(Difference(f"{agent}'s output schema has changed", old["output"], new["output"], *place))
     found += _tool_differences(before, after, agent, sources)
@@ -186,7 +186,7 @@ def _tool_differences(before: SentRequest, after: SentRequest, agent: str, sourc
     found: list[Difference] = []
     for name in [*old, *(each for each in new if each not in old)]:
         one, other = old.get(name), new.get(name)
-        if one == other:
+        if canonical_text(one) == canonical_text(other):
             continue
         file, line = sources.tool(name) if one and other else (None, None)
         if file is None:
@@ -200,7 +200,7 @@ def _tool_differences(before: SentRequest, after: SentRequest, agent: str, sourc
         else:
             what = f"the schema of the tool {name} has changed"
         found.append(Difference(what, one, other, file, line))
-    if not found and before.setup["tools"] != after.setup["tools"]:
+    if not found and canonical_text(before.setup["tools"]) != canonical_text(after.setup["tools"]):
         file, line = sources.agent(agent)
         found.append(Difference(f"the order of {agent}'s tools has changed", list(old), list(new), file, line))
     return found
@@ -215,7 +215,7 @@ def _setting_differences(before: SentRequest, after: SentRequest, agent: str, so
     return [
         Difference(f"{agent}'s setting {name} has changed", old.get(name), new.get(name), *sources.setting(agent, name))
         for name in sorted({*old, *new})
-        if old.get(name) != new.get(name)
+        if canonical_text(old.get(name)) != canonical_text(new.get(name))
     ]
 
 
@@ -237,7 +237,7 @@ def _message_differences(
 def _part_difference(one: Mapping[str, Any], other: Mapping[str, Any], agent: str, *, first: bool) -> Difference:
     old, new = cast("list[Any]", one["parts"]), cast("list[Any]", other["parts"])
     for before, after in zip(old, new, strict=False):
-        if before == after:
+        if canonical_text(before) == canonical_text(after):
             continue
         kind = after.get("part_kind")
         if kind == "user-prompt" and before.get("part_kind") == kind:
@@ -261,4 +261,4 @@ def _lines(value: Any) -> list[str]:
         return []
     if isinstance(value, str):
         return value.splitlines()
-    return json.dumps(value, indent=1, ensure_ascii=False, sort_keys=True).splitlines()
+    return json.dumps(value, indent=1, ensure_ascii=False).splitlines()

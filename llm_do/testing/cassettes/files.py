@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from llm_do.errors import UsageError
 from llm_do.runtime.record.redaction import redactor
-from llm_do.testing.cassettes.cassette import Cassette
+from llm_do.testing.cassettes.cassette_reader import parse_cassette
 from llm_do.testing.cassettes.differences import Sources
 from llm_do.testing.cassettes.masks import Masks
 from llm_do.testing.cassettes.player import CassettePlayer
@@ -16,6 +16,7 @@ from llm_do.testing.cassettes.recorder import CassetteRecorder
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project
+    from llm_do.testing.cassettes.cassette import Cassette
 
 __all__ = ["player_of", "read_cassette", "recorder_for"]
 
@@ -34,7 +35,7 @@ def read_cassette(path: Path) -> Cassette:
         raise UsageError(
             f"the cassette {path} can't be read: {error}", hint="Record it again.", file=str(path)
         ) from error
-    return Cassette.parse(text, str(path))
+    return parse_cassette(text, str(path))
 
 
 def player_of(path: Path, project: Project, *, again: str, ignore: Sequence[str] = ()) -> CassettePlayer:

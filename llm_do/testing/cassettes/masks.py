@@ -16,6 +16,9 @@ __all__ = ["PROJECT", "Masks"]
 PROJECT = "<project>"
 """Stands for the path of the project's folder."""
 
+_WRITTEN = re.compile("<project(-*)>")
+"""The same, written by a model or a person; a dash says so."""
+
 IGNORED = "<ignored>"
 """Stands for text that an `ignore` pattern matches."""
 
@@ -34,6 +37,8 @@ class Masks:
     Example:
         >>> Masks(Path("/home/ann/desk"), str)('{"content":"read /home/ann/desk/a.txt"}')
         '{"content":"read <project>/a.txt"}'
+        >>> Masks(Path("/home/ann/desk"), str)('{"content":"open the <project>"}')
+        '{"content":"open the <project->"}'
     """
 
     def __init__(self, root: Path, redact: Callable[[str], str], ignore: Sequence[str] = ()) -> None:
@@ -54,7 +59,7 @@ class Masks:
 
     def portable(self, text: str) -> str:
         """An answer's text without secrets and machine."""
-        text = self._redact(text)
+        text = _WRITTEN.sub(r"<project-\1>", self._redact(text))
         return self._root.sub(PROJECT, text) if self._root is not None else text
 
     @property
@@ -68,7 +73,7 @@ class Masks:
 
     def here(self, text: str) -> str:
         """JSON text with the project's folder put back."""
-        return text.replace(PROJECT, self._place)
+        return _WRITTEN.sub(lambda found: f"<project{found[1][1:]}>" if found[1] else self._place, text)
 
     def _ignored(self, data: object) -> object:
         if isinstance(data, str):

@@ -46,6 +46,7 @@ class CassettePlayer:
         self._again = again
         self._readers = CallReaders(masks)
         self._recorded = [_remasked(each, masks) for each in cassette.exchanges]
+        self._models: dict[str, RecordedModel] = {}
         self._used: set[int] = set()
         self.misses: list[CassetteMissError] = []
 
@@ -62,7 +63,12 @@ class CassettePlayer:
         asked = list(dict.fromkeys(str(each.sent.setup["model"]) for each in self._recorded if each.agent == agent))
         written = {name: str(json.loads(self._masks(json.dumps(name, ensure_ascii=False)))) for name in named or asked}
         names = [name for name in written if written[name] in asked] or list(written) or ["not recorded"]
-        return [(RecordedModel(name, self._cassette.models.get(written.get(name, name))), name) for name in names]
+        return [(self._model(name, written.get(name, name)), name) for name in names]
+
+    def _model(self, name: str, written: str) -> RecordedModel:
+        if name not in self._models:
+            self._models[name] = RecordedModel(name, self._cassette.models.get(written))
+        return self._models[name]
 
     async def send(
         self, place: RequestPlace, request: OutgoingRequest, ask: Ask, show: Callable[[str], None] | None

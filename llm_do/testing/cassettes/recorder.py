@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic_ai.messages import BaseToolCallPart
-
 from llm_do.errors import UsageError
 from llm_do.files.root import FileRefusedError, Root
 from llm_do.runtime.record.exchanges import ModelFacts
-from llm_do.runtime.record.request_outcome import RequestOutcome
 from llm_do.runtime.record.sent_request import read_request
 from llm_do.runtime.record.transport import Answer
 from llm_do.testing.cassettes.call_readers import CallReaders
 from llm_do.testing.cassettes.cassette import Cassette, Recorded
+from llm_do.testing.cassettes.outcome_data import portable_outcome
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
     from llm_do.runtime.record.exchanges import RequestPlace
-    from llm_do.runtime.record.sent_request import RequestReader
     from llm_do.runtime.record.transport import Ask, OutgoingRequest
     from llm_do.testing.cassettes.masks import Masks
 
@@ -61,7 +57,7 @@ class CassetteRecorder:
         name = str(sent.setup["model"])
         if name not in self._models:
             self._models[name] = ModelFacts.of(request.model)
-        outcome = self._portable(answer.outcome, reader)
+        outcome = portable_outcome(answer.outcome, reader, self._masks.portable)
         self._exchanges.append(
             Recorded(
                 call,
@@ -82,20 +78,6 @@ class CassetteRecorder:
         day = datetime.now(UTC).date()
         exchanges = sorted(self._exchanges, key=lambda each: each.order)
         return Cassette(exchanges, self._models, f"{day} by llm-do {self._version}")
-
-    def _portable(self, outcome: RequestOutcome, reader: RequestReader) -> RequestOutcome:
-        """An outcome without secrets and machine, its tool calls numbered."""
-        response = outcome.response
-        if response is not None:
-            parts = [
-                replace(part, tool_call_id=reader.number(part.tool_call_id))
-                if isinstance(part, BaseToolCallPart)
-                else part
-                for part in response.parts
-            ]
-            outcome = replace(outcome, response=replace(response, parts=parts))
-        text = json.dumps(outcome.to_dict(), ensure_ascii=False)
-        return RequestOutcome.from_dict(json.loads(self._masks.portable(text)))
 
 
 def write_cassette(path: Path, cassette: Cassette) -> None:

@@ -45,10 +45,13 @@ def setup_object(setup: Mapping[str, Any], facts: ModelFacts | None) -> StoredOb
 
 def facts_and_setup(body: str, links: Sequence[str]) -> tuple[ModelFacts | None, dict[str, Any]]:
     """The model's facts and the setup that an object was made of, from its body and those of its links."""
+    from llm_do.runtime.record.sent_request import SETUP  # heavy, as requests are
+
     data: Mapping[str, Any] = json.loads(body)
     instructions, *tools = map(json.loads, links)
     facts = ModelFacts(**data["facts"]) if data["facts"] is not None else None
-    return facts, {**data["setup"], "instructions": instructions, "tools": tools}
+    setup = {**data["setup"], "instructions": instructions, "tools": tools}
+    return facts, {name: setup[name] for name in SETUP}
 
 
 def answer_text(exchange: Exchange) -> str:
