@@ -1,5 +1,7 @@
 """How thorough property tests are: a few examples among the quick tests, many among the slow ones (`-m slow`).
 
+That the garbage collector doesn't walk what stays until the end: modules, and tests themselves.
+
 And that the tests find the same surroundings everywhere: a run in the background, which a shell starts with Ctrl-C
 or a hangup ignored, can test both all the same, and what a CI system or a person has set (`CI`, `NO_COLOR`) changes
 nothing.
@@ -15,6 +17,8 @@ import threading
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
+from llm_do._startup.process import pause_collector, resume_collector
+
 # No deadlines: on a busy machine, the time of one example means nothing.
 settings.register_profile("quick", max_examples=30, deadline=None)
 settings.register_profile("thorough", max_examples=300, deadline=None)
@@ -29,6 +33,7 @@ CHANGES_A_RUN = re.compile(
 
 def pytest_configure(config: pytest.Config) -> None:
     """Normalize the environment, choose the number of examples, and make signals work in processes that tests start."""
+    pause_collector()
     for name in [name for name in os.environ if CHANGES_A_RUN.fullmatch(name)]:
         del os.environ[name]
     os.environ["TERM"] = "xterm"
@@ -47,3 +52,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if is_hypothesis_test(getattr(item, "obj", None)):
                 item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Let the collector run from now on."""
+    resume_collector()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import pkgutil
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,16 @@ OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 def modules() -> list[str]:
+    """The modules that have examples."""
     names = ["llm_do", *(info.name for info in pkgutil.walk_packages(llm_do.__path__, "llm_do."))]
-    return sorted(name for name in names if not name.endswith("__main__"))
+    return sorted(name for name in names if ">>>" in source_of(name))
+
+
+def source_of(name: str) -> str:
+    spec = find_spec(name)
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", modules())

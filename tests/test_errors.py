@@ -14,6 +14,7 @@ import llm_do.errors
 from llm_do import Project
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.errors import ContextValidationError, LinkError, LlmDoError, ProviderError, UsageError
+from tests.support.tables import each_row
 
 CLASSES = [
     kind
@@ -28,7 +29,7 @@ ERRORS = [
 ]
 
 
-@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+@each_row("error", ERRORS)
 def test_an_error_survives_copying_and_pickling(error: LlmDoError) -> None:
     for made in (copy.copy(error), copy.deepcopy(error), pickle.loads(pickle.dumps(error))):
         assert type(made) is type(error)

@@ -23,6 +23,7 @@ from llm_do.threads import ConversationManager, memory_store
 from tests.support.history import strict
 from tests.support.runs import agent, carry_out, runtime_of
 from tests.support.scripted import call, script
+from tests.support.tables import each_row
 
 TALK = [
     SystemMessage(content="Be kind."),
@@ -106,7 +107,7 @@ WRONG: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("messages", "text"), WRONG)
+@each_row("messages, text", WRONG)
 def test_what_is_no_message_is_named(messages: list[Any], text: str) -> None:
     with pytest.raises(InputError) as raised:
         asyncio.run(runtime_of([agent("main", script("x"))]).run("go", messages=messages))

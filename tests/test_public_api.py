@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import llm_do
+from tests.support.tables import each_row
 
 HEAVY = (
     "pydantic",
@@ -89,7 +90,7 @@ def test_type_checkers_see_the_names_that_there_are(package: str) -> None:
     assert sorted(seen) == module.__all__
 
 
-@pytest.mark.parametrize("name", llm_do.__all__)
+@each_row("name", llm_do.__all__)
 def test_every_name_can_be_imported(name: str) -> None:
     assert getattr(llm_do, name) is not None
 
@@ -113,7 +114,7 @@ def modules() -> list[str]:
     )
 
 
-@pytest.mark.parametrize("name", [name for name in modules() if ".cli" not in name])
+@each_row("name", [name for name in modules() if ".cli" not in name])
 def test_the_names_of_every_module_are_sorted_and_exist(name: str) -> None:
     module = importlib.import_module(name)
     public = getattr(module, "__all__", None)
@@ -142,7 +143,7 @@ SUCCESSORS = {
 }
 
 
-@pytest.mark.parametrize("name", SUCCESSORS)
+@each_row("name", SUCCESSORS)
 def test_a_name_of_the_past_says_what_it_is_called_now(name: str) -> None:
     with pytest.raises(ImportError, match=f"cannot import name '{name}' from 'llm_do': .*{SUCCESSORS[name]}"):
         exec(f"from llm_do import {name}")  # noqa: S102

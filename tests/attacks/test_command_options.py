@@ -16,6 +16,7 @@ from llm_do.policy.rules import Rule
 from llm_do.policy.values import ToolCallInfo
 from llm_do.project.tools.builtin_toolsets import SHELL
 from llm_do.toolsets.shell.command_line import parse_command
+from tests.support.tables import each_row
 
 
 def seen(command: str) -> ToolCallInfo:
@@ -30,8 +31,8 @@ def denied(rule: str, command: str) -> bool:
     return matches(parse_pattern(f"shell({rule})"), seen(command), restrictive=True)
 
 
-@pytest.mark.parametrize(
-    ("rule", "command"),
+@each_row(
+    "rule, command",
     [
         ("git rebase *", "git rebase -x 'touch m' HEAD~1"),
         ("git rebase *", "git rebase -kx 'touch m' HEAD~1"),
@@ -99,8 +100,8 @@ def test_other_programs_have_no_plus_commands(command: str) -> None:
     assert allowed(f"{command.split()[0]} *", command)
 
 
-@pytest.mark.parametrize(
-    ("rule", "command"),
+@each_row(
+    "rule, command",
     [
         ("grep *", "grep -f../secret x"),
         ("grep *", "grep -3rf../secret"),
@@ -125,8 +126,8 @@ def test_a_star_does_not_cover_paths_outside_the_folder(rule: str, command: str)
     assert not allowed(rule, command)
 
 
-@pytest.mark.parametrize(
-    ("rule", "command"),
+@each_row(
+    "rule, command",
     [
         ("git rebase *", "git rebase --onto main topic"),
         ("git log *", "git log main..topic HEAD~3.. -- src"),
@@ -155,7 +156,7 @@ def test_a_star_covers_common_arguments(rule: str, command: str) -> None:
     assert allowed(rule, command)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "git -c alias.x='!rm x' x",
@@ -207,7 +208,7 @@ def test_a_denied_program_is_found_in_what_runs_it(command: str) -> None:
     assert denied("rm *", command)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "git -c alias.p=push p",
@@ -238,8 +239,8 @@ def test_a_word_is_not_yet_a_program(command: str) -> None:
     assert not denied("rm *", command)
 
 
-@pytest.mark.parametrize(
-    ("rule", "expected"),
+@each_row(
+    "rule, expected",
     [
         ("sed -n *", True),
         ("awk -F: *", True),

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from llm_do.policy.matcher import matches
 from llm_do.policy.pattern import parse_pattern
 from llm_do.policy.values import ToolCallInfo
+from tests.support.tables import each_row
 
 
 def allowed(rule: str, *argv: str) -> bool:
@@ -14,8 +13,8 @@ def allowed(rule: str, *argv: str) -> bool:
     return matches(parse_pattern(f"shell({rule})"), call)
 
 
-@pytest.mark.parametrize(
-    ("rule", "argv"),
+@each_row(
+    "rule, argv",
     [
         ("make test *", ["make", "test", "X:=$(shell touch x)"]),
         ("make test *", ["make", "test", "X=$(shell touch x)"]),
@@ -36,8 +35,8 @@ def test_a_star_does_not_cover_arguments_that_run_another_program(rule: str, arg
     assert not allowed(rule, *argv)
 
 
-@pytest.mark.parametrize(
-    ("rule", "argv"),
+@each_row(
+    "rule, argv",
     [
         ("make test *", ["make", "test", "-j4", "-k"]),
         ("make test *", ["make", "test", "unit"]),

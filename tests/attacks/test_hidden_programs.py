@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from llm_do.policy.matcher import matches
 from llm_do.policy.pattern import parse_pattern
 from llm_do.policy.values import ToolCallInfo
 from llm_do.toolsets.shell.command_line import parse_command
+from tests.support.tables import each_row
 
 HIDDEN = r"""
 rm * || env -S'rm x'
@@ -159,11 +158,11 @@ def denied(rule: str, command: str) -> bool:
     return matches(parse_pattern(f"shell({rule})"), call, restrictive=True)
 
 
-@pytest.mark.parametrize(("rule", "command"), rows(HIDDEN))
+@each_row("rule, command", rows(HIDDEN))
 def test_a_denied_program_is_found(rule: str, command: str) -> None:
     assert denied(rule, command)
 
 
-@pytest.mark.parametrize(("rule", "command"), rows(HARMLESS))
+@each_row("rule, command", rows(HARMLESS))
 def test_a_word_in_data_is_no_program(rule: str, command: str) -> None:
     assert not denied(rule, command)

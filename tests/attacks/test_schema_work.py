@@ -20,6 +20,7 @@ from llm_do.project.tools.argument_schemas import (
 from tests.support.history import results_of
 from tests.support.runs import agent, carry_out, runtime_of
 from tests.support.scripted import call, script
+from tests.support.tables import each_row
 
 NESTED = "a" * 60 + "b"
 BRANCHES = {f"d{number}": {"allOf": [{"$ref": f"#/$defs/d{number + 1}"}] * 2} for number in range(60)}
@@ -102,8 +103,8 @@ def test_a_run_can_be_cancelled_while_arguments_are_checked() -> None:
     assert asyncio.run(scenario()) < 0.9  # the check would take a second of processor time
 
 
-@pytest.mark.parametrize(
-    ("schema", "value", "fault"),
+@each_row(
+    "schema, value, fault",
     [
         (of(pattern="^[a-z]+$"), {"x": "A"}, "x: 'A' does not match '^[a-z]+$'"),
         (of(pattern=r"^(?!\.)(?!.*\.\.)[\w.]+@[\w.]+$"), {"x": "a@b.example"}, None),

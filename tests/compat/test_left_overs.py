@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from llm_do import compat
+from tests.support.tables import each_row
 
 PAGE = (Path(__file__).parents[2] / "docs" / "design" / "architecture.md").read_text(encoding="utf-8")
 REMOVED = PAGE[PAGE.index("\n## What 1.0 removes\n") : PAGE.index("\n## Rejected\n")]
@@ -39,7 +40,7 @@ def found_at(path: str) -> object:
     return value
 
 
-@pytest.mark.parametrize("path", paths())
+@each_row("path", paths())
 def test_each_path_of_the_list_leads_somewhere(path: str) -> None:
     assert found_at(path) is not None
 

@@ -9,6 +9,7 @@ import pytest
 from llm_do.diagnostics.codes import CODES
 from llm_do.linker.test_linker import check_with_tests
 from tests.corpus.cases import Case, all_files, cases, harms, linked, write
+from tests.support.tables import each_row
 
 CASES = cases()
 FIRST: dict[str, Case] = {}
@@ -50,7 +51,7 @@ def test_the_example_of_a_code_gives_that_code_alone() -> None:
         assert case.found is None or {line[:5] for line in case.found} == {case.code}, case.id
 
 
-@pytest.mark.parametrize("code", CODES)
+@each_row("code", CODES)
 def test_the_example_beside_a_code_is_part_of_its_first_case(code: str) -> None:
     case, declared = FIRST[code], CODES[code]
     wrong, right = all_files(case), all_files(case, fixed=True)

@@ -13,6 +13,7 @@ from llm_do.diagnostics.codes import CODES
 from llm_do.formats.agent_file import parse_agent
 from llm_do.formats.manifest import parse_manifest
 from llm_do.formats.syntax.source import decode, read_text
+from tests.support.tables import each_row
 
 PACKAGE = Path(llm_do.__file__).parent
 CODE_MODULES = PACKAGE / "diagnostics" / "codes"
@@ -56,7 +57,7 @@ MANIFESTS: dict[str, tuple[str, int, int]] = {
 }
 
 
-@pytest.mark.parametrize("code", TRIGGERS)
+@each_row("code", TRIGGERS)
 def test_each_agent_file_code_has_its_exact_location(code: str) -> None:
     text, line, column = TRIGGERS[code]
     (item,) = parse_agent(text, "a.agent").diagnostics
@@ -85,7 +86,7 @@ def test_every_code_of_the_parsers_is_triggered_here() -> None:
     assert {code for code in CODES if code.startswith("LD1")} == {*TRIGGERS, *MANIFESTS, "LD101", "LD102", "LD190"}
 
 
-@pytest.mark.parametrize("code", CODES)
+@each_row("code", CODES)
 def test_every_code_has_a_title_an_explanation_a_fix_and_an_example(code: str) -> None:
     declared = CODES[code]
     assert re.fullmatch(r"LD[1-9]\d\d", code)
@@ -98,7 +99,7 @@ def test_every_code_has_a_title_an_explanation_a_fix_and_an_example(code: str) -
     assert declared.wrong != declared.right
 
 
-@pytest.mark.parametrize("code", CODES)
+@each_row("code", CODES)
 def test_every_code_has_a_sentence_in_the_module_that_declares_it(code: str) -> None:
     (module,) = [path for path in GROUPS if f"\n{code} = Code(" in path.read_text(encoding="utf-8")]
     assert f"{code}.problem(" in module.read_text(encoding="utf-8")

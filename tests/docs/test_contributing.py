@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
+from tests.support.tables import each_row
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -14,7 +14,7 @@ PATHS = sorted({found[0].rstrip(".") for found in PATH.finditer(TEXT)})
 PLACEHOLDERS = re.compile(r"NAME|GROUP|SUBJECT")
 
 
-@pytest.mark.parametrize("path", PATHS)
+@each_row("path", PATHS)
 def test_a_path_on_the_page_exists(path: str) -> None:
     assert list(ROOT.glob(PLACEHOLDERS.sub("*", path)))
 

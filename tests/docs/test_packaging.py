@@ -15,6 +15,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.support.tables import each_row
+
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 OWN = [Requirement(line) for line in PROJECT["project"]["dependencies"]]
@@ -46,12 +48,12 @@ def test_a_constraint_file_holds_exact_versions_and_nothing_else(name: str) -> N
     assert [line for line in lines[1:] if not re.fullmatch(r"[a-z0-9-]+==[0-9][0-9a-z.]*", line)] == []
 
 
-@pytest.mark.parametrize("requirement", [*OWN, *EXTRAS, *TOOLS], ids=lambda requirement: requirement.name)
+@each_row("requirement", [*OWN, *EXTRAS, *TOOLS])
 def test_the_tested_version_of_each_dependency_is_in_its_range(requirement: Requirement) -> None:
     assert constraints("tested.txt")[canonicalize_name(requirement.name)] in requirement.specifier
 
 
-@pytest.mark.parametrize("requirement", [*OWN, *EXTRAS], ids=lambda requirement: requirement.name)
+@each_row("requirement", [*OWN, *EXTRAS])
 def test_the_oldest_version_tested_is_the_oldest_that_is_allowed(requirement: Requirement) -> None:
     lowest = constraints("lowest.txt")[canonicalize_name(requirement.name)]
     bound = next(part.version for part in requirement.specifier if part.operator == ">=")
@@ -60,7 +62,7 @@ def test_the_oldest_version_tested_is_the_oldest_that_is_allowed(requirement: Re
     assert lowest.startswith(bound)
 
 
-@pytest.mark.parametrize("requirement", [*OWN, *EXTRAS, *TOOLS], ids=lambda requirement: requirement.name)
+@each_row("requirement", [*OWN, *EXTRAS, *TOOLS])
 def test_each_dependency_has_an_upper_bound(requirement: Requirement) -> None:
     assert any(part.operator in ("<", "<=") for part in requirement.specifier)
 

@@ -25,6 +25,7 @@ from llm_do.runtime.record.events import EVENT_TYPES, Event, EventBase
 from scripts import reference
 from scripts.pages import api, docstrings, markdown, project_files, runs, samples, schemas, toolsets
 from tests.support.programs import install_program
+from tests.support.tables import each_row
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -83,7 +84,7 @@ def test_every_page_is_made() -> None:
     assert sorted(path.name for path in (DOCS / "reference").glob("*.md")) == sorted(reference.PAGES)
 
 
-@pytest.mark.parametrize(("kind", "name"), OBJECTS)
+@each_row("kind, name", OBJECTS)
 def test_a_table_has_every_key_of_an_object_of_the_files(kind: Any, name: str) -> None:
     shown = [rows for page in ("agent-files.md", "project-json.md", "toolset-options.md") for rows in tables(page)]
 
@@ -111,7 +112,7 @@ def test_the_blocks_about_files_are_files_of_the_example() -> None:
     assert [block for block in blocks if block not in files] == []
 
 
-@pytest.mark.parametrize("kind", get_args(Event), ids=lambda kind: kind.type)
+@each_row("kind", get_args(Event))
 def test_an_events_section_has_its_fields_and_shows_them(kind: type[EventBase]) -> None:
     own = {field.name for field in dataclasses.fields(kind)} - {field.name for field in dataclasses.fields(EventBase)}
     names = {{"source": "from", "target": "to"}.get(name, name) if kind.type == "handoff" else name for name in own}
@@ -130,7 +131,7 @@ def test_every_status_is_explained() -> None:
     assert list(EXIT_CODES) in tables("results.md")
 
 
-@pytest.mark.parametrize("name", BUILTINS)
+@each_row("name", BUILTINS)
 def test_every_tool_of_a_toolset_is_listed(name: str) -> None:
     found = find_builtin(name)
     assert found is not None
@@ -144,7 +145,7 @@ def test_every_tool_of_a_toolset_is_listed(name: str) -> None:
         assert list(facts.arguments or ()) in [*tables("toolset-options.md"), []]
 
 
-@pytest.mark.parametrize("each", api.names(), ids=lambda each: each.heading)
+@each_row("each", api.names())
 def test_every_public_name_is_documented(each: api.Name) -> None:
     assert each.parts.text
     assert f"\n## `{each.heading}`\n" in text_of(f"python-{each.page}.md")
@@ -158,7 +159,7 @@ def test_every_name_that_the_package_exports_is_public() -> None:
     assert {each.name for each in api.names() if each.module == "llm_do"} == set(llm_do.__all__)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+@each_row("page", PAGES)
 def test_what_a_page_imports_is_public(page: Path) -> None:
     public = {(each.module, each.name) for each in api.names()}
     public |= {

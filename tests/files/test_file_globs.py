@@ -8,10 +8,11 @@ from hypothesis import given, strategies as st
 
 from llm_do.files.glob_patterns import PathPattern, expand_braces
 from llm_do.files.refusals import FileRefusedError
+from tests.support.tables import each_row
 
 
-@pytest.mark.parametrize(
-    ("pattern", "matching", "others"),
+@each_row(
+    "pattern, matching, others",
     [
         ("*", ["a", ".a", "a.b"], ["a/b"]),
         ("**/*", ["a", "a/b", "a/b/c"], []),

@@ -5,6 +5,7 @@ from hypothesis import given, strategies as st
 
 from llm_do.files.paths import display_path, fold_name, split_path
 from llm_do.files.refusals import FileRefusedError
+from tests.support.tables import each_row
 
 
 @pytest.mark.parametrize(
@@ -20,7 +21,7 @@ def test_windows_separates_with_both_slashes(path: str, parts: list[str]) -> Non
     assert split_path(path, ["C:\\srv"], windows=True) == parts
 
 
-@pytest.mark.parametrize(
+@each_row(
     "path",
     ["D:\\x", "C:x", "C:\\srv2\\x", "\\\\host\\share\\x", "\\x", "a:stream", "con", "NUL.txt", "a/lpt1", "a.", "b "],
 )
@@ -33,9 +34,7 @@ def test_elsewhere_a_backslash_is_an_ordinary_character() -> None:
     assert split_path("..\\a", ["/srv"], windows=False) == ["..\\a"]
 
 
-@pytest.mark.parametrize(
-    "name", [".git", ".GIT", ".Git", ".git.", ".git ", "GIT~1", ".g\u200cit", ".git::$INDEX_ALLOCATION", "．git"]
-)
+@each_row("name", [".git", ".GIT", ".Git", ".git.", ".git ", "GIT~1", ".g\u200cit", ".git::$INDEX_ALLOCATION", "．git"])
 def test_every_spelling_of_a_protected_name_is_recognised(name: str) -> None:
     assert fold_name(name) == ".git"
 

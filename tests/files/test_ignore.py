@@ -1,13 +1,13 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, strategies as st
 
 from llm_do.files.gitignore import is_ignored, is_never_listed, parse_rules
+from tests.support.tables import each_row
 
 
-@pytest.mark.parametrize(
-    ("lines", "path", "folder", "expected"),
+@each_row(
+    "lines, path, folder, expected",
     [
         (["*.log"], "a/b.log", False, True),
         (["*.log"], "a/b.txt", False, False),

@@ -17,6 +17,7 @@ from llm_do import AgentSpec, LinkError, Swarm, run
 from llm_do.flows import FlowSpec, ParallelGroup, SerialGroup, SwarmNode
 from tests.support.runs import agent
 from tests.support.scripted import script
+from tests.support.tables import each_row
 
 
 def spec(name: str) -> AgentSpec:
@@ -31,8 +32,8 @@ def clashing() -> AgentSpec:
     return AgentSpec("lead", tools=[delegate_to_w])
 
 
-@pytest.mark.parametrize(
-    ("make", "message", "column"),
+@each_row(
+    "make, message, column",
     [
         (lambda: Swarm([spec("a")], flow="a >>"), "a name is missing after `>>` at column 5 of 'a >>'", 5),
         (lambda: Swarm([spec("a")], flow="a >> b"), "the flow has no member `b` at column 6", 6),
@@ -58,8 +59,8 @@ def test_a_flow_that_cannot_run_is_refused_on_creation(make: Any, message: str, 
     assert raised.value.diagnostics[0].column == column
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
+@each_row(
+    "make, message",
     [
         (lambda: Swarm([spec("a")], mode="ring"), "the mode 'ring'"),  # type: ignore[arg-type]
         (lambda: Swarm([spec("a")], flow="a", mode="team"), "has an expression, but its mode is team"),

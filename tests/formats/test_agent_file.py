@@ -6,6 +6,7 @@ import pytest
 
 from llm_do.diagnostics.diagnostic import Diagnostic
 from llm_do.formats.agent_file import parse_agent, readable_name
+from tests.support.tables import each_row
 
 FULL = """---
 name: analyst
@@ -95,8 +96,8 @@ def test_toolsets_may_be_a_mapping() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("frontmatter", "expected"),
+@each_row(
+    "frontmatter, expected",
     [
         ("", [("LD121", 2, 1)]),
         ("- a", [("LD122", 2, 1)]),
@@ -188,8 +189,8 @@ def test_each_fault_has_its_code_and_location(frontmatter: str, expected: list[t
     assert faults(frontmatter) == expected
 
 
-@pytest.mark.parametrize(
-    ("frontmatter", "hint"),
+@each_row(
+    "frontmatter, hint",
     [
         ("name: no", 'quote it: "no"'),
         ("name: 1.10", 'quote it: "1.10"'),
@@ -264,8 +265,8 @@ def test_an_agent_without_a_usable_name_has_no_value() -> None:
     assert parse_agent("---\nname: a b\ntools: [x]\n---\n", "a.agent").value is None
 
 
-@pytest.mark.parametrize(
-    ("text", "name"),
+@each_row(
+    "text, name",
     [
         ("---\nname: writer\nmax_steps: 0\n---\n", "writer"),
         ("---\nname: no\n---\n", "no"),

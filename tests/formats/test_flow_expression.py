@@ -19,6 +19,7 @@ from llm_do.formats.syntax.flow_expression import (
     parse_flow,
 )
 from llm_do.formats.syntax.json_nodes import parse_json
+from tests.support.tables import each_row
 
 NAMES = st.from_regex(r"[A-Za-z_][A-Za-z0-9_-]{0,8}", fullmatch=True).map(Reference)
 
@@ -35,8 +36,8 @@ def ref(name: str) -> Reference:
     return Reference(name)
 
 
-@pytest.mark.parametrize(
-    ("text", "tree"),
+@each_row(
+    "text, tree",
     [
         ("a", ref("a")),
         ("((a))", ref("a")),
@@ -51,8 +52,8 @@ def test_an_expression_is_parsed_into_its_tree(text: str, tree: FlowTree) -> Non
     assert parse_flow(text) == tree
 
 
-@pytest.mark.parametrize(
-    ("text", "message", "caret"),
+@each_row(
+    "text, message, caret",
     [
         ("", "empty", "^"),
         ("   ", "empty", "^^^"),

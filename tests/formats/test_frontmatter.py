@@ -10,6 +10,7 @@ from llm_do.diagnostics.diagnostic import Diagnostic
 from llm_do.formats.agent_file import parse_agent
 from llm_do.formats.syntax.frontmatter import Frontmatter, split_frontmatter
 from llm_do.formats.syntax.source import Source
+from tests.support.tables import each_row
 
 PLAIN = "---\nname: main\ntools:\n  - search\n---\n\nYou are helpful.\n\nAlways.\n"
 
@@ -26,7 +27,7 @@ def fault(text: str) -> Diagnostic:
     return found
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         PLAIN,
@@ -48,8 +49,8 @@ def test_line_endings_and_a_byte_order_mark_make_no_difference(text: str) -> Non
     assert found.body == "You are helpful.\n\nAlways."
 
 
-@pytest.mark.parametrize(
-    ("behind", "body"),
+@each_row(
+    "behind, body",
     [
         ("", ""),
         ("\n", ""),
@@ -87,8 +88,8 @@ def test_frontmatter_may_be_empty() -> None:
     assert (found.start, found.end, found.body) == (4, 4, "Body")
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "column", "word"),
+@each_row(
+    "text, line, column, word",
     [
         ("", 1, 1, "empty"),
         (" \n\t\n", 1, 1, "empty"),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from llm_do.formats.agent_file import parse_agent
+from tests.support.tables import each_row
 
 HIDDEN = {
     "tags": "\U000e0041\U000e0042",
@@ -41,12 +40,12 @@ def codes(body: str) -> list[str]:
     return [found.code for found in parse_agent(f"---\nname: main\n---\nSay {body}.\n", "main.agent").diagnostics]
 
 
-@pytest.mark.parametrize("body", HIDDEN.values(), ids=HIDDEN)
+@each_row("body", HIDDEN.values())
 def test_hidden_characters_in_a_body_are_reported(body: str) -> None:
     assert set(codes(body)) == {"LD109"}
 
 
-@pytest.mark.parametrize("body", VISIBLE.values(), ids=VISIBLE)
+@each_row("body", VISIBLE.values())
 def test_what_languages_need_is_not(body: str) -> None:
     assert codes(body) == []
 

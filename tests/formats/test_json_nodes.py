@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from llm_do.formats.syntax.json_nodes import parse_json
+from tests.support.tables import each_row
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -41,8 +42,8 @@ def test_every_value_and_key_has_a_location() -> None:
     assert node.place_of(("a", 9, "x")) == node.place_of(("a",))
 
 
-@pytest.mark.parametrize(
-    ("text", "expected", "word"),
+@each_row(
+    "text, expected, word",
     [
         ("", [("LD105", 1, 1)], "empty"),
         (" \n ", [("LD105", 2, 2)], "empty"),

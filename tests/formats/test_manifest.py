@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 from llm_do.diagnostics.diagnostic import Diagnostic
 from llm_do.formats.manifest import ManifestFile, parse_manifest
 from llm_do.formats.validation.validator import Parsed
+from tests.support.tables import each_row
 
 LEAST = '"version": 1, "entry": {"agent": "main"}, "agent_files": ["*.agent"]'
 
@@ -159,8 +160,8 @@ def test_an_unknown_version_stops_further_checks() -> None:
     assert fault_texts('{"version": 2, "entry": {"agent": "main"}, "agent_files": ["*.agent"]}') == [("LD132", "2")]
 
 
-@pytest.mark.parametrize(
-    ("entry", "expected"),
+@each_row(
+    "entry, expected",
     [
         ("{}", [("LD127", '"entry"')]),
         ('{"agent": "a", "function": "m.py:f"}', [("LD127", '"function"')]),
@@ -182,8 +183,8 @@ def test_the_entry_names_exactly_one_thing(entry: str, expected: list[tuple[str,
     assert fault_texts(f'{{"version": 1, "entry": {entry}, "agent_files": ["*.agent"]}}') == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@each_row(
+    "text, expected",
     [
         ("{}", [("LD121", "{"), ("LD121", "{"), ("LD129", "{")]),
         ('{"version": 1, "entry": {"agent": "a"}}', [("LD129", "{")]),
@@ -214,8 +215,8 @@ def test_text_in_place_of_a_mapping_gets_a_hint_with_the_mapping(inside: str, hi
     assert item.hint == hint
 
 
-@pytest.mark.parametrize(
-    ("inside", "expected"),
+@each_row(
+    "inside, expected",
     [
         ('"nmae": "x"', [("LD120", '"nmae"')]),
         ('"name": null', [("LD122", "null")]),
@@ -266,8 +267,8 @@ def test_each_fault_has_its_code_and_location(inside: str, expected: list[tuple[
     assert extra(inside) == expected
 
 
-@pytest.mark.parametrize(
-    ("inside", "hint"),
+@each_row(
+    "inside, hint",
     [
         ('"runtime": {"approval_mode": "approve-all"}', "did you mean `approve_all`?"),
         ('"runtime": {"max_dept": 1}', "did you mean `max_depth`?"),
@@ -334,8 +335,8 @@ def test_a_valid_manifest_survives_being_written_and_read(data: dict[str, object
     assert second.value == first.value
 
 
-@pytest.mark.parametrize(
-    ("text", "hint"),
+@each_row(
+    "text, hint",
     [
         ('"version": null, "entry": {"agent": "main"}, "agent_files": ["*.agent"]', "give it one"),
         (f'{LEAST}, "flows": {{"f": {{"mode": "team", "lead": null, "workers": ["a"]}}}}', "give it one"),

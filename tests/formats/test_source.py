@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from llm_do.formats.syntax.source import MAX_BYTES, Source, decode, read_text
+from tests.support.tables import each_row
 
 
 @pytest.mark.parametrize(
@@ -54,8 +55,8 @@ def test_a_file_over_the_limit_is_not_read(tmp_path: Path) -> None:
     assert read_text(path).diagnostics[0].code == "LD104"
 
 
-@pytest.mark.parametrize(
-    ("text", "offset", "position"),
+@each_row(
+    "text, offset, position",
     [
         ("", 0, (1, 1)),
         ("ab", 2, (1, 3)),

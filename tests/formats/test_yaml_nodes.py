@@ -9,6 +9,7 @@ import yaml
 
 from llm_do.formats.syntax.source import AmbiguousScalar, NodeResult, Source
 from llm_do.formats.syntax.yaml_nodes import MAX_ALIASES, parse_yaml, plain_scalar
+from tests.support.tables import each_row
 
 
 def read(text: str) -> NodeResult:
@@ -19,8 +20,8 @@ def faults(text: str) -> list[tuple[str, int, int]]:
     return [(item.code, item.line, item.column) for item in read(text).diagnostics]
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
+@each_row(
+    "text, value",
     [
         ("", None),
         ("~", None),
@@ -51,7 +52,7 @@ def test_a_plain_scalar_means_what_json_would_make_of_it(text: str, value: objec
     assert type(found) is type(value)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "no",
@@ -127,8 +128,8 @@ def test_duplicate_keys_are_found_at_any_depth_with_both_locations() -> None:
     assert result.node.data() == {"a": {"b": 1, "c": {"d": 1, "e": 2}}}
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@each_row(
+    "text, expected",
     [
         ("a: !!str x", [("LD111", 1, 4)]),
         ("a: !!python/object/apply:os.system [ls]", [("LD111", 1, 4)]),
@@ -161,8 +162,8 @@ def test_unsupported_yaml_is_refused_with_its_location(text: str, expected: list
     assert faults(text) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "hint"),
+@each_row(
+    "text, hint",
     [
         ("description: Note: reads files", 'quote the value: description: "Note: reads files"'),
         ('a: 1\nd: say: "hi"', 'quote the value: d: "say: \\"hi\\""'),

@@ -6,11 +6,10 @@ import json
 import random
 from typing import Any
 
-import pytest
-
 from llm_do.models.providers.provider_words import provider_words
 from llm_do.models.providers.thinking_tags import ThinkingTags, close_thinking
 from llm_do.models.providers.tool_call_deltas import ToolCallDeltas
+from tests.support.tables import each_row
 
 TEXTS = [
     "Yes",
@@ -31,7 +30,7 @@ def joined(pieces: list[str]) -> str:
     return "".join(pieces)
 
 
-@pytest.mark.parametrize("text", TEXTS)
+@each_row("text", TEXTS)
 def test_thinking_is_found_alike_however_a_text_is_split(text: str) -> None:
     whole = close_thinking(text)
     chance = random.Random(text)
@@ -71,8 +70,8 @@ def piece(index: int | None, id: str | None, name: str | None, arguments: Any) -
     return {"index": index, "id": id, "function": {"name": name, "arguments": arguments}}
 
 
-@pytest.mark.parametrize(
-    ("pieces", "calls"),
+@each_row(
+    "pieces, calls",
     [
         ([piece(0, "a", "add", ""), piece(0, None, None, "{"), piece(0, None, None, "}")], [("add", "{}")]),
         ([piece(0, "a", "add", "{}"), piece(1, "b", "add", "{}")], [("add", "{}"), ("add", "{}")]),
@@ -98,8 +97,8 @@ def test_a_piece_belongs_to_its_call(pieces: list[dict[str, Any]], calls: list[t
     assert mended(*pieces) == calls
 
 
-@pytest.mark.parametrize(
-    ("body", "words"),
+@each_row(
+    "body, words",
     [
         ({"error": "unavailable", "error_description": "no GPU"}, "no GPU"),
         ({"error": {"code": 5, "status": "X", "message": "no GPU"}}, "no GPU"),

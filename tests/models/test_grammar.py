@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from llm_do.errors import ModelUnavailableError
 from llm_do.models.builtin.grammar import bounded_schema, decoder_schema, schema_line
+from tests.support.tables import each_row
 
 NODE = {
     "$defs": {
@@ -44,8 +45,8 @@ def test_a_recursive_list_ends_in_an_empty_one() -> None:
     assert '"maxItems": 0' in json.dumps(bounded_schema(tree))
 
 
-@pytest.mark.parametrize(
-    ("schema", "expected"),
+@each_row(
+    "schema, expected",
     [
         ({"type": "string"}, {"type": "string", "maxLength": 160}),
         ({"type": "string", "maxLength": 9}, {"type": "string", "maxLength": 9}),

@@ -22,6 +22,7 @@ from llm_do.models.providers.model_names import (
     split_name,
 )
 from tests.support.runs import agent, carry_out, project_of
+from tests.support.tables import each_row
 
 FILE = "main.agent"
 
@@ -49,8 +50,8 @@ def test_every_pydantic_ai_provider_is_known_or_deliberately_omitted() -> None:
     assert had - set(PROVIDERS) - set(LEFT_OUT) == set()
 
 
-@pytest.mark.parametrize(
-    ("name", "hint"),
+@each_row(
+    "name, hint",
     [
         ("gpt-5", "did you mean `openai:gpt-5`?"),
         ("claude-x", "did you mean `anthropic:claude-x`?"),
@@ -70,9 +71,7 @@ def test_an_invalid_name_suggests_the_closest(name: str, hint: str) -> None:
     assert "\n" not in raised.value.message
 
 
-@pytest.mark.parametrize(
-    "name", ["test", "local", "local:a.gguf", "script:a.yaml", "openai:gpt-5", "mine:x", "ollama:a:7b"]
-)
+@each_row("name", ["test", "local", "local:a.gguf", "script:a.yaml", "openai:gpt-5", "mine:x", "ollama:a:7b"])
 def test_a_valid_name_passes(name: str) -> None:
     check_model_name(name, registered=["mine"])
 

@@ -21,6 +21,7 @@ from llm_do.models.connections import http_clients as connections_module
 from llm_do.models.providers import provider_models as build_module
 from tests.models.asking import HELLO, say
 from tests.support.openai_server import serve
+from tests.support.tables import each_row
 
 
 @pytest.fixture
@@ -336,7 +337,7 @@ def test_a_registered_prefix_uses_its_factory_until_it_is_replaced() -> None:
     assert say(pool, "echo:first") == "FIRST"
 
 
-@pytest.mark.parametrize("prefix", ["openai", "voyageai", "local", "script", "test", "grok", "a:b", ""])
+@each_row("prefix", ["openai", "voyageai", "local", "script", "test", "grok", "a:b", ""])
 def test_a_prefix_that_is_taken_or_malformed_is_refused(prefix: str) -> None:
     with pytest.raises(UsageError):
         register_model_factory(prefix, lambda _: TestModel())

@@ -16,6 +16,7 @@ from pydantic_ai.models import Model, ModelRequestParameters
 from llm_do.errors import ModelError, ModelUnavailableError
 from llm_do.models import ModelPool
 from llm_do.models.builtin.script_file import parse_script
+from tests.support.tables import each_row
 
 
 class Sum(BaseModel):
@@ -155,8 +156,8 @@ def test_an_error_without_status_is_a_lost_connection(tmp_path: Path) -> None:
         ask(agent_of(tmp_path, "- error: {message: the line is dead}"))
 
 
-@pytest.mark.parametrize(
-    ("script", "line", "message"),
+@each_row(
+    "script, line, message",
     [
         ("- text: a\n- txt: b", 2, "unknown key 'txt'; known keys: text, tools"),
         ("- text: 5", 1, "`text: 5`, which must be text"),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from llm_do.policy.arguments import split_command
 from llm_do.policy.matcher import matches
 from llm_do.policy.pattern import parse_pattern
 from llm_do.policy.values import ToolCallInfo
+from tests.support.tables import each_row
 
 
 def run(line: str) -> ToolCallInfo:
@@ -22,7 +21,7 @@ def denies(rule: str, line: str) -> bool:
     return matches(parse_pattern(f"shell({rule})"), run(line), restrictive=True)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         "git log",
@@ -39,7 +38,7 @@ def test_git_log_star_allows(line: str) -> None:
     assert allows("git log *", line)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         # chains, and everything that isn't a plain pipeline
@@ -106,8 +105,8 @@ def test_git_log_star_does_not_allow(line: str) -> None:
     assert not allows("git log *", line)
 
 
-@pytest.mark.parametrize(
-    ("rule", "line"),
+@each_row(
+    "rule, line",
     [
         ("find *", "find . -name x.py"),
         ("sort *", "sort -u -k2,2 x"),
@@ -137,8 +136,8 @@ def test_a_rule_allows_commands_that_match_literally(rule: str, line: str) -> No
     assert allows(rule, line)
 
 
-@pytest.mark.parametrize(
-    ("rule", "line"),
+@each_row(
+    "rule, line",
     [
         ("find *", "find . -exec rm x"),
         ("find *", "find . -execdir rm x"),
@@ -194,8 +193,8 @@ def test_a_rule_does_not_allow_other_commands(rule: str, line: str) -> None:
     assert not allows(rule, line)
 
 
-@pytest.mark.parametrize(
-    ("rule", "line"),
+@each_row(
+    "rule, line",
     [
         ("rm *", "rm x"),
         ("rm", "rm -rf x"),
@@ -235,8 +234,8 @@ def test_a_deny_rule_looks_into_a_script() -> None:
         assert matches(parse_pattern("shell(rm *)"), call, restrictive=True), argv
 
 
-@pytest.mark.parametrize(
-    ("rule", "line"),
+@each_row(
+    "rule, line",
     [
         ("rm *", "git rm x"),
         ("rm *", "ls rm"),

@@ -8,6 +8,7 @@ from llm_do.policy.decision import Mode, answer_automatically, decide, deny_with
 from llm_do.policy.pattern import parse_pattern
 from llm_do.policy.rules import Policy, build_policy, option_rules
 from llm_do.policy.values import Decision, Effect, Source, ToolCallInfo, ToolKind
+from tests.support.tables import each_row
 
 CALL = ToolCallInfo("write_file", {"path": "a.md"}, primary="path", resolved={"path": "a.md"})
 ALLOW, ASK, BLOCKED = Decision("allow", "inside"), Decision("ask", "it writes"), Decision("deny", "a secret")
@@ -23,8 +24,8 @@ def rules(**approvals: object) -> Policy:
 EVERYTHING = {"allow": ["*", "write_file(a.md)"], "default": "allow"}
 
 
-@pytest.mark.parametrize(
-    ("approvals", "metadata", "toolset", "function", "effect", "source"),
+@each_row(
+    "approvals, metadata, toolset, function, effect, source",
     [
         # 1. blocked or deny from any source
         (EVERYTHING, "allow", BLOCKED, "allow", "deny", "blocked"),
@@ -220,8 +221,8 @@ def test_a_required_approval_is_satisfied_by_any_source_but_the_tool_itself() ->
     assert decide(CALL, Policy(), metadata="allow", toolset=Decision("ask")).effect == "allow"
 
 
-@pytest.mark.parametrize(
-    ("decision", "approves"),
+@each_row(
+    "decision, approves",
     [
         (Decision("allow", source="allow"), True),
         (Decision("allow", source="policy"), True),

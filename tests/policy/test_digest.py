@@ -15,6 +15,7 @@ from hypothesis import given, strategies as st
 from llm_do.policy.digest import call_digest
 from llm_do.policy.values import ToolCallInfo
 from llm_do.text.canonical_json import canonical_json, digest
+from tests.support.tables import each_row
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(alphabet=st.characters()) | st.floats(allow_nan=False),
@@ -44,8 +45,8 @@ def test_different_data_have_different_texts(one: object, other: object) -> None
     assert (canonical_json(one) == canonical_json(other)) is same
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
+@each_row(
+    "one, other",
     [
         (1, "1"),
         (1, True),

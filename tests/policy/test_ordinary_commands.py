@@ -11,6 +11,7 @@ from llm_do.policy.matcher import matches
 from llm_do.policy.pattern import parse_pattern
 from llm_do.policy.values import ToolCallInfo
 from llm_do.project.tools.builtin_toolsets import SHELL
+from tests.support.tables import each_row
 from tests.toolsets.shell.support import configured, decision
 
 LISTED = (Path(__file__).parent / "ordinary_commands.txt").read_text(encoding="utf-8").splitlines()
@@ -35,7 +36,7 @@ def call(line: str) -> ToolCallInfo:
     )
 
 
-@pytest.mark.parametrize(("rule", "line"), ROWS)
+@each_row("rule, line", ROWS)
 def test_a_projects_rule_allows_it(rule: str, line: str) -> None:
     assert matches(parse_pattern(f"shell({rule})"), call(line))
 

@@ -9,6 +9,7 @@ from llm_do.policy.matcher import covers, is_unresolved, matches, prepare_call
 from llm_do.policy.pattern import Pattern, PatternError, parse_pattern
 from llm_do.policy.proposals import narrowest_rule, proposed_rules
 from llm_do.policy.values import ToolCallInfo
+from tests.support.tables import each_row
 
 
 def on_path(path: str | None, tool: str = "write_file", **more: object) -> ToolCallInfo:
@@ -23,8 +24,8 @@ def denies(pattern: str, call: ToolCallInfo) -> bool:
     return matches(parse_pattern(pattern), call, restrictive=True)
 
 
-@pytest.mark.parametrize(
-    ("text", "column", "says"),
+@each_row(
+    "text, column, says",
     [
         ("", 1, "no tool"),
         ("(x)", 1, "no tool"),
@@ -78,8 +79,8 @@ def test_any_text_is_a_pattern_or_a_pattern_error(text: str) -> None:
         assert matches(pattern, call, restrictive=True) in (True, False)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "path"),
+@each_row(
+    "pattern, path",
     [
         ("write_file", "x"),
         ("*", "x"),
@@ -110,8 +111,8 @@ def test_a_path_pattern_allows(pattern: str, path: str) -> None:
     assert allows(pattern, on_path(path, content="this is ok\nreally"))
 
 
-@pytest.mark.parametrize(
-    ("pattern", "path"),
+@each_row(
+    "pattern, path",
     [
         ("write_file(reports/*)", "reports/a/b"),
         ("write_file(reports/**)", "reports"),
@@ -139,8 +140,8 @@ def test_a_path_pattern_does_not_allow(pattern: str, path: str | None) -> None:
     assert not allows(pattern, on_path(path, content="ok"))
 
 
-@pytest.mark.parametrize(
-    ("pattern", "path"),
+@each_row(
+    "pattern, path",
     [
         ("write_file(secrets)", "secrets/deep/key"),
         ("write_file(secrets/**)", "secrets"),
@@ -221,8 +222,8 @@ def test_a_wildcard_after_a_folder_does_not_match_paths_outside_it_in_plain_text
     assert not allows("save(out/*)", ToolCallInfo("save", {"to": "out/../x"}, primary="to"))
 
 
-@pytest.mark.parametrize(
-    ("pattern", "agent", "path", "expected"),
+@each_row(
+    "pattern, agent, path, expected",
     [
         ("writer:send", "writer", "main/writer", True),
         ("w*:send", "writer", "main/writer", True),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from llm_do.policy.pattern import parse_pattern
 from llm_do.policy.proofs import check_examples as examples_of, is_overly_broad
 from llm_do.policy.rules import Rule, RuleFault
 from llm_do.policy.tool_facts import ToolFacts
 from llm_do.project.tools.builtin_toolsets import FILES, SHELL
+from tests.support.tables import each_row
 
 TOOLS = {
     **FILES,
@@ -128,7 +127,7 @@ def test_a_command_example_may_quote_its_words() -> None:
         assert check_examples(good) == ()
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "*",
@@ -156,7 +155,7 @@ def test_a_rule_that_grants_more_than_a_reader_expects_is_broad(text: str) -> No
     assert is_overly_broad(rule(text), spoken(rule(text)))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "send",
@@ -179,7 +178,7 @@ def test_only_an_allow_rule_can_be_broad() -> None:
     assert not is_overly_broad(rule("shell(*)", "ask"), [*SHELL.values()])
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         *(
@@ -210,7 +209,7 @@ def test_a_star_that_stands_for_a_program_is_broad(text: str) -> None:
     assert is_overly_broad(rule(f"shell({text})"), spoken(rule(f"shell({text})")))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         *("uv run pytest *", "poetry run ruff check *", "npx eslint *", "python -m pytest *", "timeout 60 pytest *"),

@@ -8,6 +8,7 @@ from llm_do.policy.matcher import matches
 from llm_do.policy.pattern import parse_pattern
 from llm_do.policy.secrets import SECRET_FILES, secret_file
 from llm_do.policy.values import ToolCallInfo
+from tests.support.tables import each_row
 
 SECRET = [
     ".env",
@@ -38,12 +39,12 @@ ORDINARY = [
 ]
 
 
-@pytest.mark.parametrize("path", SECRET)
+@each_row("path", SECRET)
 def test_files_that_hold_secrets_are_recognised(path: str) -> None:
     assert secret_file(path) in SECRET_FILES
 
 
-@pytest.mark.parametrize("path", ORDINARY)
+@each_row("path", ORDINARY)
 def test_other_files_are_not(path: str) -> None:
     assert secret_file(path) is None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, strategies as st
 
 from llm_do.policy.arguments import read_host, resolve_by_text
@@ -13,6 +12,7 @@ from llm_do.policy.proposals import narrowest_rule, proposed_rules
 from llm_do.policy.rules import Policy, build_policy
 from llm_do.policy.tool_facts import ToolFacts
 from llm_do.policy.values import ToolCallInfo
+from tests.support.tables import each_row
 
 HTTP_GET = ToolFacts("toolset", ("url", "timeout"), primary="url", hosts=["url"], reads=["url"])
 
@@ -29,8 +29,8 @@ def get(url: str) -> ToolCallInfo:
     return ToolCallInfo("http_get", args, kind="toolset", primary="url", resolved=resolved)
 
 
-@pytest.mark.parametrize(
-    ("text", "host"),
+@each_row(
+    "text, host",
     [
         ("https://example.org", "example.org"),
         ("https://EXAMPLE.org./path?query#fragment", "example.org"),
@@ -51,7 +51,7 @@ def test_a_url_is_read_as_its_host(text: str, host: str) -> None:
     assert read_host(text) == host
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "",

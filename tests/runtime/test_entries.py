@@ -35,6 +35,7 @@ from llm_do.flows import FlowSpec
 from llm_do.runtime.session.entries import FlowEntry
 from tests.support.runs import agent, carry_out, project_of, runtime_of
 from tests.support.scripted import call, script
+from tests.support.tables import each_row
 
 
 def echo() -> Any:
@@ -80,8 +81,8 @@ def test_a_sync_entry_runs_in_a_worker_and_may_return_a_call() -> None:
     assert carry_out(runtime_of([], lambda input, ctx: input.input.upper()), "quiet").output == "QUIET"
 
 
-@pytest.mark.parametrize(
-    ("value", "shown"),
+@each_row(
+    "value, shown",
     [
         ("text", "text"),
         (None, None),
@@ -93,7 +94,6 @@ def test_a_sync_entry_runs_in_a_worker_and_may_return_a_call() -> None:
         (b"\x00\xff", "AP8="),
         (Path("x"), "x"),
     ],
-    ids=repr,
 )
 def test_an_entry_may_return_anything(value: Any, shown: Any) -> None:
     async def main(input: Any, ctx: CallContext) -> Any:

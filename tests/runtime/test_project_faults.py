@@ -15,6 +15,7 @@ from llm_do.threads import ObservationManager, memory_store
 from tests.cli.cli_processes import run
 from tests.support.runs import Heard, agent, carry_out, heard, runtime_of
 from tests.support.scripted import call, script
+from tests.support.tables import each_row
 
 
 def project(folder: Path, code: str, agent: str = "", **manifest: Any) -> Project:
@@ -301,7 +302,7 @@ NESTED = [
 ]
 
 
-@pytest.mark.parametrize(("error", "text"), NESTED, ids=[text for _, text in NESTED])
+@each_row("error, text", NESTED)
 def test_the_innermost_exception_is_named(error: BaseException, text: str) -> None:
     assert find_fault(error).text == text
 

@@ -15,6 +15,7 @@ from llm_do.toolsets.agent import AgentToolset
 from tests.support.history import results_of
 from tests.support.runs import agent, project_of
 from tests.support.scripted import call, script
+from tests.support.tables import each_row
 
 
 def mistaken(**fields: Any) -> Any:
@@ -65,7 +66,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
 }
 
 
-@pytest.mark.parametrize("mistake", MISTAKES)
+@each_row("mistake", MISTAKES)
 def test_a_mistake_in_python_is_a_sentence(mistake: str) -> None:
     make, kind, text = MISTAKES[mistake]
 

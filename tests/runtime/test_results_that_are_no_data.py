@@ -17,6 +17,7 @@ from llm_do.project.registry import Registered, Registry
 from tests.support.history import results_of
 from tests.support.runs import EMPTY, Heard, agent, carry_out, heard, runtime_of
 from tests.support.scripted import call, script
+from tests.support.tables import each_row
 
 
 class Bare:
@@ -64,7 +65,7 @@ def ended(kind: str) -> tuple[Any, Heard, int]:
     return carry_out(runtime), ear, start.__code__.co_firstlineno
 
 
-@pytest.mark.parametrize("kind", NO_DATA)
+@each_row("kind", NO_DATA)
 def test_an_entry_that_returns_no_data_is_named_with_its_line(kind: str) -> None:
     result, ear, line = ended(kind)
 

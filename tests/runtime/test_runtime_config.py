@@ -10,6 +10,7 @@ from llm_do import Runtime, RuntimeConfig, UsageError
 from tests.support.history import results_of
 from tests.support.runs import agent, carry_out, project_of
 from tests.support.scripted import call, script
+from tests.support.tables import each_row
 
 
 def send(to: str) -> str:
@@ -21,8 +22,8 @@ def project() -> Any:
     return project_of([agent("main", script([call("send", to="ann")], "fin"), tools=[send])])
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "message"),
+@each_row(
+    "name, value, message",
     [
         ("max_steps", 0, "max_steps must be a whole number, 1 or more, not 0"),
         ("max_steps", "3", "max_steps must be a whole number, 1 or more, not '3'"),

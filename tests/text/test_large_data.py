@@ -11,6 +11,7 @@ from hypothesis import given, settings, strategies as st
 from llm_do.text import large_data
 from llm_do.text.json_data import NotDataError, to_json_data
 from llm_do.text.large_data import is_large, json_parts, text_parts
+from tests.support.tables import each_row
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | st.binary(max_size=5)
 KEYS = st.text(max_size=5) | st.integers() | st.booleans()
@@ -43,8 +44,8 @@ def test_parts_of_a_text_never_split_a_character(text: str, characters: int) -> 
         large_data._CHARACTERS = before
 
 
-@pytest.mark.parametrize(
-    ("value", "large"),
+@each_row(
+    "value, large",
     [
         ("x" * 900_000, False),
         ("x" * 1_100_000, True),

@@ -7,10 +7,10 @@ import re
 import time
 import unicodedata
 
-import pytest
 from hypothesis import given, strategies as st
 
 from llm_do.text.sanitizer import format_arguments, sanitize
+from tests.support.tables import each_row
 
 ANY = st.text(alphabet=st.characters())
 TRICKY = st.text(alphabet="\\nrtxuU012e \n\t\x1b\u202eé", max_size=14)
@@ -28,8 +28,8 @@ def read_back(shown: str) -> str:
     return ESCAPE.sub(one, shown)
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
+@each_row(
+    "text, shown",
     [
         ("plain text, Grüße, 日本語, 😀", "plain text, Grüße, 日本語, 😀"),
         ("\x1b[31mred", "\\x1b[31mred"),
@@ -83,7 +83,7 @@ def test_arguments_are_shown_in_full_and_in_order() -> None:
     assert shown[3][1].startswith("<class")
 
 
-@pytest.mark.parametrize("value", ["1", "true", "null", "", " ", '"x"', "-1.5e3"])
+@each_row("value", ["1", "true", "null", "", " ", '"x"', "-1.5e3"])
 def test_text_that_looks_like_another_value_is_quoted(value: str) -> None:
     assert format_arguments({"a": value}) == [("a", json.dumps(value))]
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-
 from llm_do.text.words import closest_match
+from tests.support.tables import each_row
 
 KEYS = ["name", "description", "model", "model_settings", "compatible_models", "tools", "toolsets", "max_steps"]
 
 
-@pytest.mark.parametrize(
-    ("word", "meant"),
+@each_row(
+    "word, meant",
     [
         ("modle", "model"),
         ("mdoel", "model"),

@@ -16,6 +16,7 @@ from llm_do import tool
 from llm_do.runtime.record.redaction import Redactor, redactor
 from tests.support.runs import agent, runtime_of
 from tests.support.scripted import call, script
+from tests.support.tables import each_row
 from tests.threads.thread_support import on_thread, state_file, stored_messages
 
 SECRET = 'sk-live-"quoted"-4711'
@@ -63,8 +64,8 @@ def test_a_variable_removed_by_another_thread_does_not_hide_others(monkeypatch: 
     assert redactor()("second-secret-2") == "[redacted SECOND_TOKEN]"
 
 
-@pytest.mark.parametrize(
-    ("value", "text", "hidden"),
+@each_row(
+    "value, text, hidden",
     [
         (
             "postgres://me:tr0ub4dor@db/main",

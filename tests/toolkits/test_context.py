@@ -13,6 +13,7 @@ from hypothesis import given, strategies as st
 from llm_do import ContextValidationError, ToolkitError
 from llm_do.machines.frozen_values import MOST_LEVELS
 from llm_do.toolkits import Context, ToolkitState
+from tests.support.tables import each_row
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -73,7 +74,7 @@ def test_what_was_put_in_can_be_changed_without_changing_the_context() -> None:
     assert kept.get("items") == [{"id": 1}]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "change",
     [
         lambda kept: kept["items"].append(1),

@@ -15,6 +15,7 @@ from llm_do.runtime.tools.current_tool import CURRENT_TOOL
 from llm_do.toolkits import cache_result, rate_limit, retry, timeout
 from tests.support.runs import agent, carry_out, runtime_of
 from tests.support.scripted import call, script
+from tests.support.tables import each_row
 from tests.toolkits.kits import play
 
 
@@ -230,8 +231,8 @@ def test_outside_of_any_run_nothing_is_remembered() -> None:
     assert [cached(), cached(), limited(), limited()] == ["call 1", "call 2", "call 3", "call 4"]
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
+@each_row(
+    "make, message",
     [
         (lambda: retry(0), "`times` of retry is a whole number of at least 1, not 0"),
         (lambda: retry(delay=-1), "`delay` of retry"),

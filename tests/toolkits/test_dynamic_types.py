@@ -29,6 +29,7 @@ from llm_do.toolkits import (
     DynamicUnion,
 )
 from tests.support.scripted import call
+from tests.support.tables import each_row
 from tests.toolkits.kits import play
 
 USERS = [{"id": "bob", "active": True}, {"id": "ann", "active": False}, {"id": "cid", "active": True}]
@@ -302,8 +303,8 @@ def test_the_schema_of_a_run_is_never_anothers() -> None:
     assert second.schema("use")["properties"]["project"]["enum"] == ["a", "b"]
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
+@each_row(
+    "make, message",
     [
         (lambda: DynamicFiltered["users"], "names no filter"),
         (lambda: DynamicStr[("a", "b")], "takes one key"),

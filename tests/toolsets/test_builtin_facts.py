@@ -13,6 +13,7 @@ from llm_do.project.tools.builtin_toolsets import BUILTINS, CONFIGURABLE, Builti
 from llm_do.project.tools.declared_facts import FACTS_KEY
 from llm_do.project.tools.tool_schemas import fixed_tools
 from llm_do.runtime.tools.traits import BuiltinContext, traits_of
+from tests.support.tables import each_row
 
 KINDS = [
     *((name, BuiltinToolset(name)) for name in BUILTINS),
@@ -45,7 +46,7 @@ def test_every_tool_of_a_built_in_has_the_facts_that_are_declared(
         assert facts.arguments is not None
 
 
-@pytest.mark.parametrize("name", DECLARED)
+@each_row("name", DECLARED)
 def test_facts_say_what_a_tool_does_or_why_it_is_allowed(name: str) -> None:
     for tool, facts in DECLARED[name].items():
         says = facts.reads or facts.writes or facts.reason or facts.repeatable or facts.kind == "agent"

@@ -9,6 +9,7 @@ from hypothesis import given, strategies as st
 
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.ui.reports.diagnostic_text import render_github, render_json, render_text, summary
+from tests.support.tables import each_row
 
 
 def fault(
@@ -30,8 +31,8 @@ def test_a_diagnostic_looks_like_a_compilers() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "item", "line", "caret"),
+@each_row(
+    "text, item, line, caret",
     [
         ("name:", fault(1, 6), "name:", "     ^"),
         ("name: ab", fault(1, 7), "name: ab", "      ^"),

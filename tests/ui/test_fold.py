@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from hypothesis import given, strategies as st
 
 from llm_do.ui.terminal.folding import fold_lines
 from llm_do.ui.terminal.text_width import text_width
+from tests.support.tables import each_row
 
 WORDS = st.lists(st.text("abc.:`/漢é", min_size=1, max_size=12), min_size=1, max_size=20)
 
@@ -29,8 +29,8 @@ def test_colour_codes_take_no_columns() -> None:
     assert fold_lines("\x1b[34m    =\x1b[0m the keys here", 14) == "\x1b[34m    =\x1b[0m the keys\n      here"
 
 
-@pytest.mark.parametrize(
-    ("text", "columns"),
+@each_row(
+    "text, columns",
     [("plain", 5), ("漢字", 4), ("e\u0301", 1), ("\u1112\u1161\u11ab", 2), ("😀", 2), ("\u2764", 1), ("", 0)],
 )
 def test_text_width_counts_columns_as_terminals_do(text: str, columns: int) -> None:

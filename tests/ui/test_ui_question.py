@@ -15,6 +15,7 @@ from llm_do.ui.approval.diff_view import diff_lines
 from llm_do.ui.approval.frame import Frame
 from llm_do.ui.approval.question import question_of
 from llm_do.ui.terminal.text_width import text_width, wrap_words
+from tests.support.tables import each_row
 
 DIFF = "--- a/notes.md\n+++ b/notes.md\n@@ -1 +1 @@\n-old\n+new\n"
 
@@ -263,8 +264,8 @@ def test_no_line_is_wider_than_the_terminal_and_no_question_higher(value: str, c
         assert wide < columns
 
 
-@pytest.mark.parametrize(
-    ("text", "key"),
+@each_row(
+    "text, key",
     [
         ("y", "once"),
         (" YES ", "once"),

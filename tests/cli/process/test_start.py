@@ -15,6 +15,7 @@ from llm_do.cli.app import COMMANDS
 from llm_do.runtime.session.run_options import RunOptions
 from tests.cli.cli_processes import LLM_DO, REPOSITORY, environment, run
 from tests.support.openai_server import serve
+from tests.support.tables import each_row
 
 LIGHT = [
     ["--version"],
@@ -155,8 +156,8 @@ def test_help_into_a_broken_pipe_prints_no_error() -> None:
     assert ended.stderr == b""
 
 
-@pytest.mark.parametrize(
-    ("args", "output"),
+@each_row(
+    "args, output",
     [
         (["run", "--output", "json", "--nonsense"], "json"),
         (["run", "--output=events"], "events"),

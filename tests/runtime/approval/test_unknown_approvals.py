@@ -18,6 +18,7 @@ from tests.runtime.approval.letters import RAN, send
 from tests.support.history import results_of
 from tests.support.runs import agent, carry_out, runtime_of
 from tests.support.scripted import call, script
+from tests.support.tables import each_row
 
 WORDS = ["denied", "DENY", "blocked", "Allow", "", True, False, 0, ["deny"], range(3)]
 
@@ -65,7 +66,7 @@ def test_without_an_approval_value_the_rules_decide() -> None:
     assert RAN == ["ann"]
 
 
-@pytest.mark.parametrize("value", WORDS, ids=range(len(WORDS)))
+@each_row("value", WORDS)
 def test_an_object_with_an_unknown_approval_becomes_no_tool(value: Any) -> None:
     class Query(Tool):
         name = "query"

@@ -14,6 +14,7 @@ from llm_do.policy.values import Decision
 from llm_do.runtime.record.outcomes import CallOutcome, StateChange, ToolOutcome, ToolOutput
 from llm_do.runtime.record.results import ErrorRecord, Usage
 from llm_do.runtime.tools.tool_output import limit_output
+from tests.support.tables import each_row
 
 PDF = BinaryContent(b"%PDF\xff", media_type="application/pdf")
 PICTURE = ImageUrl("https://example.org/a.png")
@@ -24,7 +25,7 @@ def read_back(outcome: ToolOutcome) -> ToolOutcome:
     return ToolOutcome.from_dict(json.loads(json.dumps(outcome.to_dict(), allow_nan=False)))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value",
     [
         None,
@@ -42,7 +43,6 @@ def read_back(outcome: ToolOutcome) -> ToolOutcome:
         PICTURE,
         ToolReturn("shown", content=["see", PICTURE], metadata={"k": 1}),
     ],
-    ids=repr,
 )
 def test_the_models_output_round_trips(value: Any) -> None:
     outcome = ToolOutcome("look", "1", "success", limit_output(value, 1000), duration=0.25)

@@ -12,6 +12,7 @@ from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 from llm_do.models.providers.failures import explain_failure, is_transient
 from llm_do.runtime.record.request_outcome import RequestFailure, RequestOutcome
 from llm_do.runtime.record.results import Usage
+from tests.support.tables import each_row
 
 
 def reread(outcome: RequestOutcome) -> RequestOutcome:
@@ -58,7 +59,7 @@ FAILURES = [
 ]
 
 
-@pytest.mark.parametrize("error", FAILURES, ids=lambda error: f"{type(error).__name__} {error}"[:40])
+@each_row("error", FAILURES)
 def test_a_failure_round_trips_and_raises_the_same_error(error: Exception) -> None:
     again = reread(failed(error)).failure
 

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, strategies as st
 
 from llm_do.toolsets.shell.command_line import CommandRefusedError, parse_command
+from tests.support.tables import each_row
 
 WORDS = st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8), min_size=1)
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
+@each_row(
+    "text, words",
     [
         ("ls", [("ls",)]),
         ("  ls -la src\n", [("ls", "-la", "src")]),
@@ -39,8 +40,8 @@ def test_literal_words_and_pipes_are_read_as_a_shell_would(text: str, words: lis
     assert parse_command(text) == tuple(words)
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
+@each_row(
+    "text, why",
     [
         ("ls & rm x", "background"),
         ("ls &", "background"),

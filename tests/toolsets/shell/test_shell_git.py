@@ -33,6 +33,7 @@ def marker(project: Path) -> Path:
     evil = project.parent / "evil"
     evil.write_text(f"#!/bin/sh\ntouch {marker}\ncat\n")
     evil.chmod(0o755)
+    (project / ".git" / "hooks").mkdir()
     for hook in ("post-index-change", "pre-commit", "post-checkout", "reference-transaction", "fsmonitor-watchman"):
         (project / ".git" / "hooks" / hook).write_text(evil.read_text())
         (project / ".git" / "hooks" / hook).chmod(0o755)

@@ -19,6 +19,7 @@ from llm_do.errors import ToolError
 from llm_do.policy.secrets import is_secret
 from llm_do.toolsets.shell.captured_output import Capture
 from llm_do.toolsets.shell.environment import shell_environment, trusted_path
+from tests.support.tables import each_row
 from tests.toolsets.shell.support import OFF, arun, configured, run, traits
 
 PYTHON = sys.executable
@@ -226,7 +227,7 @@ def test_commands_see_only_listed_environment_variables(tmp_path: Path, monkeypa
     }
 
 
-@pytest.mark.parametrize(
+@each_row(
     "name",
     [
         "AWS_SECRET_ACCESS_KEY",
