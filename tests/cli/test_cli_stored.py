@@ -93,3 +93,58 @@ def test_an_import_announces_that_it_waits_for_stdin_and_ends_on_ctrl_c(project:
 
     assert process.wait(timeout=30) == 130  # with stdin still open
     process.communicate()
+
+
+def test_runs_are_filtered_summed_up_and_shown_with_their_requests(project: Callable[..., Path]) -> None:
+    root = project("- tools: [{name: shout}]\n- text: 'Done.'")
+    run_forked("run", "--approve-all", "go", cwd=root)
+    calls: dict[str, list[str]] = {
+        "all": ["list", "--format", "json"],
+        "none": ["list", "--status", "failed"],
+        "late": ["list", "--since", "2100-01-01"],
+        "text": ["list", "--since", "1d", "--entry", "main", "--status", "completed"],
+        "cost": ["list", "--cost-above", "0"],
+        "unknown": ["list", "--status", "failled"],
+        "when": ["list", "--since", "tomorrow"],
+        "costs": ["costs", "--by", "agent", "--format", "json"],
+        "days": ["costs"],
+        "requests": ["show", "--requests"],
+        "request": ["show", "--requests", "2", "--format", "json"],
+        "beyond": ["show", "--requests=3"],
+        "odd": ["show", "--requests=x"],
+        "events": ["show", "--requests", "--type", "usage"],
+    }
+    ended = run_many({name: (["runs", *words], root, b"") for name, words in calls.items()})
+
+    (run,) = ended["all"].json
+    assert (run["status"], run["exchanges"], run["usage"]["requests"], run["models"][0][:7]) == (
+        "completed",
+        2,
+        2,
+        "script:",
+    )
+    assert [ended[name].out for name in ("none", "late", "cost")] == ["no runs\n"] * 3
+    assert f"{run['usage']['total_tokens']} tokens" in ended["text"].out
+    assert "Did you mean `failed`?" in ended["unknown"].err
+    assert "'tomorrow' is not a day" in ended["when"].err
+    (agent,) = ended["costs"].json
+    assert (agent["agent"], agent["requests"], agent["unpriced_tokens"]) == ("main", 2, run["usage"]["total_tokens"])
+    assert "2 requests" in ended["days"].out
+    assert "\nresult of shout (call_1)\n" in ended["requests"].out
+    assert ended["request"].json["response"]["parts"][0]["content"] == "Done."
+    assert "has no request 3. Its requests are 1 to 2." in ended["beyond"].err
+    assert "takes the number of a request, not 'x'" in ended["odd"].err
+    assert "--requests shows no events" in ended["events"].err
+    assert {ended[name].code for name in ("unknown", "when", "beyond", "odd", "events")} == {2}
+
+
+def test_runs_whose_requests_are_not_kept_say_why(project: Callable[..., Path]) -> None:
+    manifest = {"version": 1, "entry": {"agent": "main"}, "agent_files": ["main.agent"], "python_files": ["tools.py"]}
+    root = project(manifest=json.dumps({**manifest, "runtime": {"record": {"exchanges": False}}}))
+    run_forked("run", "go", cwd=root)
+
+    ended = run_many({"show": (["runs", "show"], root, b""), "sent": (["runs", "show", "--requests"], root, b"")})
+
+    why = "what models were sent is not kept, as `runtime.record.exchanges` says"
+    assert ended["show"].out.splitlines()[-1] == why
+    assert (ended["sent"].code, why in ended["sent"].err) == (2, True)

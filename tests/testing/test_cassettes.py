@@ -220,7 +220,8 @@ def test_one_changed_character_misses_and_says_where(root: Path, recorded: Path,
     assert where in error.message
     with pytest.raises(CassetteMissError) as raised:
         played.result.raise_for_status()
-    assert raised.value.block is not None
+    assert raised.value.block
+    assert error.to_dict()["block"] == raised.value.block
     assert "record_cassette=True" in str(raised.value.hint)
     assert "5 requests" in str(raised.value.hint)
 

@@ -17,7 +17,7 @@ from llm_do import RunResult, StoreError, tool
 from llm_do.project.project import RecordSettings
 from llm_do.runtime.context.call_context import current_call
 from llm_do.runtime.record.exchanges import Exchange
-from llm_do.runtime.record.sent_request import SentRequest
+from llm_do.runtime.record.sent_request import RequestReader, SentRequest, read_request
 from llm_do.threads import RunRecord, SqliteStore, ThreadStore, memory_store
 from tests.support.runs import agent, carry_out, runtime_of
 from tests.support.scripted import call, script
@@ -75,12 +75,31 @@ def test_a_run_keeps_each_request_with_what_came_back(store: ThreadStore) -> Non
     assert kept[0].facts.system == "function"
 
 
-def test_what_is_read_back_has_the_key_of_what_was_sent(store: ThreadStore) -> None:
-    kept = exchanges_of(store, recorded(store, *team()))
+class Listening:
+    """A transport that asks the models and keeps the keys of what they are sent."""
 
-    assert [each.sent.key for each in kept] == [
-        SentRequest.of(each.sent.setup, each.sent.messages).key for each in kept
-    ]
+    def __init__(self) -> None:
+        self.keys: list[str] = []
+        self._readers: dict[str, RequestReader] = {}
+
+    def stand_in(self, agent: str, named: Any) -> Sequence[Any]:
+        return ()
+
+    async def send(self, place: Any, request: Any, ask: Any, show: Any) -> Any:
+        reader = self._readers.setdefault(place.call_id, RequestReader())
+        sent = read_request(reader, request)
+        answer = await ask()
+        self.keys.append(sent.key)
+        return answer
+
+
+def test_what_is_read_back_has_the_key_of_what_was_sent(store: ThreadStore) -> None:
+    heard = Listening()
+
+    kept = exchanges_of(store, recorded(store, *team(), options={"transport": heard}))
+
+    assert [each.sent.key for each in kept] == heard.keys
+    assert heard.keys == [SentRequest.of(each.sent.setup, each.sent.messages).key for each in kept]
     assert len({each.sent.key for each in kept}) == 4
 
 

@@ -72,6 +72,18 @@ def test_a_run_is_a_tree_of_calls_with_input_result_time_tokens_and_cost() -> No
     assert (tree.tokens, tree.cost) == (1200, 0.002)
 
 
+def test_the_block_of_a_failed_run_is_below_the_tree() -> None:
+    made = journal()
+    error = {"type": "CassetteMissError", "message": "the input has changed", "block": "-Go\n+Go\x1b[2J!"}
+    made.add(events.RunFailedEvent, status="provider_failed", error=error)
+
+    assert RunTree(made.events).draw(100)[-3:] == [
+        "✗ provider_failed: the input has changed",
+        "  -Go",
+        "  +Go\\x1b[2J!",
+    ]
+
+
 def test_the_same_tree_is_json_data() -> None:
     root = RunTree(journal().events).to_data()[0]
 

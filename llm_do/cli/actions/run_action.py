@@ -189,7 +189,7 @@ def prepare(*, otel: bool) -> None:
 def print_errors(result: RunResult, *, debug: bool) -> None:
     """Print a run's errors on stderr: those that it survived first, then the one that ended it."""
     from llm_do.runtime.record.results import ErrorRecord
-    from llm_do.ui.reports.error_text import error_text, paragraph
+    from llm_do.ui.reports.error_text import block_lines, error_text, paragraph
 
     last = ErrorRecord.of(result.error) if result.error is not None else None
     printed: set[str] = set()
@@ -199,6 +199,7 @@ def print_errors(result: RunResult, *, debug: bool) -> None:
         text = paragraph(
             record.message, agent_path=record.agent_path, file=record.file, line=record.line, hint=record.hint
         )
+        text = "\n".join([text, *block_lines(record.block)])
         if text not in printed:
             printed.add(text)
             _print_traceback(record.exception, debug=debug)

@@ -5,20 +5,33 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 from llm_do.cli.actions.project_store import align_columns, local_time, print_from_store
-from llm_do.errors import UsageError
+from llm_do.errors import EXIT_CODES, UsageError
 from llm_do.runtime.record.events import event_from_dict
-from llm_do.runtime.record.stored_records import Filter, Observation, RunRecord
+from llm_do.runtime.record.results import Usage
+from llm_do.runtime.record.stored_records import Filter, Observation, RunFilter, RunRecord, Spending, SpendingBy
 from llm_do.text.sanitizer import sanitize
+from llm_do.text.words import closest_match
 from llm_do.threads.sqlite.sqlite_store import SqliteStore
 from llm_do.ui.live.event_lines import describe, usage_text
 from llm_do.ui.live.run_tree import RunTree
 from llm_do.ui.terminal.screen import draws_lines
 from llm_do.ui.terminal.text_width import shorten_middle
 
-__all__ = ["Form", "list_runs", "print_from_store", "show_run"]
+__all__ = [
+    "Form",
+    "found_run",
+    "gone_line",
+    "known_statuses",
+    "list_costs",
+    "list_runs",
+    "print_from_store",
+    "run_line",
+    "show_run",
+]
 
 Form = Literal["text", "json", "events"]
 
@@ -32,10 +45,25 @@ PATH_COLUMNS = 24
 """A longer call path moves its line's text to the right."""
 
 
-async def list_runs(store: SqliteStore, thread: str | None, *, limit: int, as_json: bool) -> Sequence[str]:
+def known_statuses(names: Sequence[str] | None) -> tuple[str, ...] | None:
+    """The statuses that runs are listed by; None for all.
+
+    Raises:
+        UsageError: There is no such status.
+    """
+    known = ("running", *EXIT_CODES)
+    for name in names or ():
+        if name not in known:
+            near = closest_match(name, known)
+            hint = f"Did you mean `{near}`?" if near else f"It is {', '.join(known[:-1])} or {known[-1]}."
+            raise UsageError(f"runs have no status {name!r}", hint=hint)
+    return tuple(names) if names else None
+
+
+async def list_runs(store: SqliteStore, filter: RunFilter, *, limit: int, as_json: bool) -> Sequence[str]:
     """Runs, the most recent first."""
     await store.recover()
-    runs = await store.runs(thread_id=thread, limit=limit)
+    runs = await store.runs(filter=filter, limit=limit)
     if as_json:
         data = [_run_data(run) for run in runs]
         return [json.dumps(data, ensure_ascii=False)]
@@ -44,6 +72,9 @@ async def list_runs(store: SqliteStore, thread: str | None, *, limit: int, as_js
             run.id[:12],
             run.status,
             run.entry,
+            _models(run),
+            f"{run.usage.total_tokens:,} tokens" if run.usage is not None else "-",
+            _dollars(run.usage),
             run.thread_id or "-",
             local_time(run.started),
             _seconds(run.started, run.finished),
@@ -62,19 +93,93 @@ def _run_data(run: RunRecord) -> dict[str, object]:
         "user_id": run.user_id,
         "started": run.started,
         "finished": run.finished,
+        "models": list(run.models),
+        "usage": run.usage.to_dict() if run.usage is not None else None,
+        "exchanges": run.exchanges,
+        "exchanges_dropped": run.dropped or None,
     }
 
 
-async def show_run(
-    store: SqliteStore, run: str | None, *, form: Form, types: Sequence[str] | None, columns: int | None, color: bool
-) -> Sequence[str]:
-    """How a run went, by default the most recent one: as a tree of calls, or the events of some types as a list."""
+def _models(run: RunRecord) -> str:
+    """A run's models in one cell: the first one, and how many more."""
+    if not run.models:
+        return "-"
+    return run.models[0] if len(run.models) == 1 else f"{run.models[0]} +{len(run.models) - 1}"
+
+
+def _dollars(usage: Usage | None, unpriced: int = 0) -> str:
+    """US dollars; some tokens may have no known price."""
+    if usage is None or usage.cost_usd is None:
+        return "-"
+    return f"{'at least ' if unpriced else ''}${usage.cost_usd:.4f}"
+
+
+async def list_costs(store: SqliteStore, by: SpendingBy, filter: RunFilter, *, as_json: bool) -> Sequence[str]:
+    """What runs have used, by day, agent or model, with the sum in the last line."""
+    await store.recover()
+    found = await store.spending(by, filter)
+    if as_json:
+        data = [{by: each.key, "runs": each.runs, **_spent(each), "unpriced_tokens": each.unpriced} for each in found]
+        return [json.dumps(data, ensure_ascii=False)]
+    rows = [[each.key, _count(each.runs, "run"), *_used(each.usage, each.unpriced)] for each in found]
+    if len(found) > 1:
+        unpriced = sum(each.unpriced for each in found)
+        known = [each.usage.cost_usd for each in found if each.usage.cost_usd is not None]
+        total = replace(sum((each.usage for each in found), Usage()), cost_usd=sum(known) if known else None)
+        rows.append(["altogether", "", *_used(total, unpriced)])
+    return align_columns(rows) or ["no requests"]
+
+
+def _spent(spending: Spending) -> dict[str, object]:
+    """What was used, as JSON data; tools aren't counted by agent or model."""
+    return {name: value for name, value in spending.usage.to_dict().items() if name != "tool_calls"}
+
+
+def _used(usage: Usage, unpriced: int) -> list[str]:
+    return [_count(usage.requests, "request"), _count(usage.total_tokens, "token"), _dollars(usage, unpriced)]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+async def found_run(store: SqliteStore, run: str | None) -> RunRecord:
+    """A run by its id or a prefix of it, by default the most recent one.
+
+    Raises:
+        UsageError: There is none.
+    """
     await store.recover()
     found = await store.run(run) if run is not None else next(iter(await store.runs(limit=1)), None)
     if found is None and run is None:
         raise UsageError("there are no runs", hint="Run the project; runs are recorded without --no-record.")
     if found is None:
         raise UsageError(f"no run has the id {run!r}, or several ids begin with it", hint="See `llm-do runs list`.")
+    return found
+
+
+def run_line(run: RunRecord, tokens: int, cost: float | None) -> str:
+    """How a run ended, in one line."""
+    took = [_seconds(run.started, run.finished), *usage_text(tokens, cost)]
+    return f"run {run.id}: {', '.join(map(sanitize, [run.status, run.entry, local_time(run.started), *took]))}"
+
+
+def gone_line(run: RunRecord) -> str:
+    """Why the requests of a run aren't kept; empty if they are."""
+    count = _count(run.exchanges, "request")
+    if run.dropped == "max_mb":
+        return f"its {count} were dropped: all runs' together took more room than `runtime.record.max_mb` allows"
+    if run.dropped:
+        return f"its {count} were dropped: they were older than `runtime.record.keep_days` allows"
+    made = run.usage.requests if run.usage is not None and not run.exchanges else 0
+    return "what models were sent is not kept, as `runtime.record.exchanges` says" if made else ""
+
+
+async def show_run(
+    store: SqliteStore, run: str | None, *, form: Form, types: Sequence[str] | None, columns: int | None, color: bool
+) -> Sequence[str]:
+    """How a run went, by default the most recent one: as a tree of calls, or the events of some types as a list."""
+    found = await found_run(store, run)
     recorded = await store.observations(Filter(run_id=found.id, types=tuple(types) if types else None))
     if form == "events":
         return [json.dumps(each.data, ensure_ascii=False) for each in recorded]
@@ -83,14 +188,13 @@ async def show_run(
     if form == "json":
         data = {**_run_data(found), "tokens": tree.tokens, "cost_usd": tree.cost, "calls": tree.to_data()}
         return [json.dumps(data, ensure_ascii=False, indent=2)]
-    took = [_seconds(found.started, found.finished), *usage_text(tree.tokens, tree.cost)]
-    head = [found.status, found.entry, local_time(found.started), *took]
-    lines = [f"run {found.id}: {', '.join(map(sanitize, head))}"]
+    lines = [run_line(found, tree.tokens, tree.cost)]
     if types:
         width = min(max((len(_path(each)) for each in recorded), default=0), PATH_COLUMNS)
         return lines + [_event_line(each, found.started, width) for each in recorded]
     lines += [f"thread {sanitize(found.thread_id)}"] if found.thread_id else []
-    return [*lines, *tree.draw(columns or COLUMNS)]
+    gone = gone_line(found)
+    return [*lines, *tree.draw(columns or COLUMNS), *([gone] if gone else [])]
 
 
 def _path(item: Observation) -> str:

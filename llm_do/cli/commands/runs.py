@@ -1,13 +1,15 @@
-"""`llm-do runs`: list, show."""
+"""`llm-do runs`: list, show, costs."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import re
+from typing import Annotated, Any, Literal
 
 import typer
 
 from llm_do._startup.plain_commands import LeanGroup
 from llm_do.cli.arguments import parameters as p
+from llm_do.cli.arguments.moments import moment_parser
 from llm_do.cli.arguments.project_first import ProjectFirst
 
 app = typer.Typer(
@@ -15,8 +17,19 @@ app = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
     no_args_is_help=True,
-    help="List recorded runs, and show one as a tree.",
+    help="List recorded runs, show one, and sum up what they cost.",
 )
+
+Entry = Annotated[str | None, typer.Option("--entry", metavar="NAME", help="Only runs of this entry.")]
+Since = Annotated[
+    float | None,
+    typer.Option(
+        "--since",
+        metavar="WHEN",
+        parser=moment_parser,
+        help="Only runs since a day (2026-11-28), a time (2026-11-28T14:30), or for the last 7d or 2h30m.",
+    ),
+]
 
 
 @app.command("list", cls=ProjectFirst)
@@ -25,23 +38,91 @@ def list_runs(
     project: p.Project = None,
     named: p.OfProject = None,
     thread: Annotated[str | None, typer.Option("--thread", metavar="ID", help="Only runs of this thread.")] = None,
+    status: Annotated[
+        list[str] | None,
+        typer.Option("--status", metavar="STATUS", help="Only runs that ended like this; repeatable."),
+    ] = None,
+    entry: Entry = None,
+    since: Since = None,
+    cost_above: Annotated[
+        float | None, typer.Option("--cost-above", metavar="USD", min=0, help="Only runs that cost more.")
+    ] = None,
     limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Show at most N runs.")] = 20,
     form: p.Form = "text",
     _debug: p.Debug = False,
 ) -> int:
-    """List runs, the most recent first."""
-    from llm_do.cli.actions import stored_runs as runs
+    """List runs, the most recent first.
 
+    \b
+    Examples:
+      llm-do runs list --status failed --status denied --since 7d
+      llm-do runs list --cost-above 0.50
+    """
+    from llm_do.cli.actions import stored_runs as runs
+    from llm_do.runtime.record.stored_records import RunFilter
+
+    filter = RunFilter(thread, runs.known_statuses(status), entry, since, cost_above)
     return runs.print_from_store(
         project,
         named,
-        lambda store: runs.list_runs(store, thread, limit=limit, as_json=form == "json"),
+        lambda store: runs.list_runs(store, filter, limit=limit, as_json=form == "json"),
         verbatim=form == "json",
         title=True,
     )
 
 
 @app.command(cls=ProjectFirst)
+def costs(
+    *,
+    project: p.Project = None,
+    named: p.OfProject = None,
+    by: Annotated[
+        Literal["day", "agent", "model"], typer.Option("--by", help="What requests are summed up by.")
+    ] = "day",
+    entry: Entry = None,
+    since: Since = None,
+    form: p.Form = "text",
+    _debug: p.Debug = False,
+) -> int:
+    """Sum up what the requests of runs have used.
+
+    \b
+    Examples:
+      llm-do runs costs --since 30d
+      llm-do runs costs --by model --format json
+    """
+    from llm_do.cli.actions import stored_runs as runs
+    from llm_do.runtime.record.stored_records import RunFilter
+
+    filter = RunFilter(entry=entry, since=since)
+    return runs.print_from_store(
+        project,
+        named,
+        lambda store: runs.list_costs(store, by, filter, as_json=form == "json"),
+        verbatim=form == "json",
+        title=True,
+    )
+
+
+class _Show(ProjectFirst):
+    """`runs show`, whose option `--requests` may have a number after it."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments."""
+        read: list[str] = []
+        for word in args:
+            if read[-1:] == ["--requests"]:
+                number = re.fullmatch(r"\d{1,5}", word) is not None
+                read[-1] = f"--requests={word}" if number else "--requests=all"
+                if number:
+                    continue
+            read.append(word)
+        if read[-1:] == ["--requests"]:
+            read[-1] = "--requests=all"
+        return super().parse_args(ctx, read)
+
+
+@app.command(cls=_Show)
 def show(
     *,
     project: p.Project = None,
@@ -60,10 +141,19 @@ def show(
     types: Annotated[
         list[str] | None, typer.Option("--type", metavar="TYPE", help="List the events of this type; repeatable.")
     ] = None,
+    requests: Annotated[
+        str | None,
+        typer.Option(
+            "--requests",
+            metavar="[N]",
+            help="Show what models were sent and what came back: what is new in each request, or all of request N.",
+            show_default=False,
+        ),
+    ] = None,
     _debug: p.Debug = False,
     no_color: p.NoColor = False,
 ) -> int:
-    """Show a run as a tree of its calls.
+    """Show a run as a tree of its calls, or what its models were sent.
 
     Each call has its input, result, time, tokens and cost. `--type` lists events of one type instead.
 
@@ -71,6 +161,8 @@ def show(
     Examples:
       llm-do runs show
       llm-do runs show examples/receipts 5f3c
+      llm-do runs show 5f3c --requests
+      llm-do runs show 5f3c --requests 3
       llm-do runs show --format events --type tool_call
     """
     import os
@@ -82,5 +174,12 @@ def show(
     shown = "events" if events else form
     columns = terminal_columns(1)
     color = columns is not None and wants_color(os.environ, no_color=no_color)
+    if requests is not None:
+        from llm_do.cli.actions.stored_requests import request_number, show_requests
+
+        number = request_number(requests, shown, types)
+        as_json = shown == "json"
+        sent = partial(show_requests, run=run, number=number, as_json=as_json, color=color)
+        return runs.print_from_store(project, named, sent, verbatim=as_json, title=True)
     lines_of = partial(runs.show_run, run=run, form=shown, types=types, columns=columns, color=color)
     return runs.print_from_store(project, named, lines_of, verbatim=shown != "text", title=True)

@@ -108,6 +108,7 @@ class ErrorRecord:
         file: The file that contains the fault; omitted if unknown.
         line: The line in that file, from 1; omitted if unknown.
         hint: What to do about it; omitted if unknown.
+        block: Lines to show as they are, such as a diff; omitted if there are none.
         exception: The exception itself, with its traceback; not part of the JSON data.
     """
 
@@ -118,6 +119,7 @@ class ErrorRecord:
     line: int | None = None
     hint: str | None = None
     exception: BaseException | None = field(default=None, repr=False, compare=False)
+    block: str | None = None
 
     @classmethod
     def of(
@@ -138,21 +140,17 @@ class ErrorRecord:
         """
         if isinstance(error, LlmDoError):
             path = error.agent_path or agent_path
-            return cls(type(error).__name__, error.message, path, error.file, error.line, error.hint, error)
+            place = (error.file, error.line)
+            return cls(type(error).__name__, error.message, path, *place, error.hint, error, error.block)
         fault = find_fault(error, root)
         message = fault.message or fault.type if raised_by is None else f"{raised_by} raised {fault.text}"
         return cls(fault.type, message, agent_path, fault.file, fault.line, None, error)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the record as JSON data; file, line and hint only if known."""
+        """Return the record as JSON data; file, line, hint and block only if there are any."""
         data: dict[str, Any] = {"type": self.type, "message": self.message, "agent_path": self.agent_path}
-        if self.file is not None:
-            data["file"] = self.file
-        if self.line is not None:
-            data["line"] = self.line
-        if self.hint is not None:
-            data["hint"] = self.hint
-        return data
+        known = {"file": self.file, "line": self.line, "hint": self.hint, "block": self.block}
+        return data | {name: value for name, value in known.items() if value is not None}
 
 
 @frozen

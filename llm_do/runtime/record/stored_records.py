@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from llm_do._startup.frozen import frozen
 from llm_do.runtime.record.recording import AgentState, ThreadConfig, check_id
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 __all__ = [
     "Filter",
     "Observation",
+    "RunFilter",
     "RunRecord",
+    "Spending",
+    "SpendingBy",
     "StoredMessage",
     "ThreadContext",
     "ThreadRecord",
@@ -134,6 +137,46 @@ class RunRecord:
     models: tuple[str, ...] = ()
     exchanges: int = 0
     dropped: str = ""
+
+
+@frozen
+class RunFilter:
+    """Selects runs; a field that is None matches all of them.
+
+    Args:
+        thread_id: Only this thread's.
+        statuses: Only runs that are `running` or ended in one of these ways.
+        entry: Only runs of this entry.
+        since: Only runs that started at or after this time, in seconds since the epoch.
+        cost_above: Only runs that cost more US dollars; a run whose price isn't known doesn't.
+    """
+
+    thread_id: str | None = None
+    statuses: tuple[str, ...] | None = None
+    entry: str | None = None
+    since: float | None = None
+    cost_above: float | None = None
+
+
+SpendingBy: TypeAlias = Literal["day", "agent", "model"]
+"""What spending is summed up by."""
+
+
+@frozen
+class Spending:
+    """What requests have used, summed up.
+
+    Args:
+        key: The day of the runs in local time, such as `2026-11-28`; the agent, or the model.
+        runs: The number of runs.
+        usage: What their requests have used; the US dollars are those of the known prices.
+        unpriced: The tokens among them whose price isn't known.
+    """
+
+    key: str
+    runs: int
+    usage: Usage
+    unpriced: int = 0
 
 
 @frozen

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from llm_do._startup.frozen import frozen
 from llm_do.runtime.record.recording import AgentState
-from llm_do.runtime.record.stored_records import Filter, Observation, RunRecord, StoredMessage, ThreadRecord
+from llm_do.runtime.record.stored_records import (
+    Filter,
+    Observation,
+    RunFilter,
+    RunRecord,
+    Spending,
+    SpendingBy,
+    StoredMessage,
+    ThreadRecord,
+)
 
 if TYPE_CHECKING:
     from llm_do.project.project import RecordSettings
@@ -335,8 +344,14 @@ class ThreadStore(Protocol):
         """Finish every run whose process is gone, and return their ids."""
         ...
 
-    async def runs(self, *, thread_id: str | None = None, limit: int | None = None) -> list[RunRecord]:
-        """List runs, most recent first."""
+    async def runs(
+        self, *, thread_id: str | None = None, limit: int | None = None, filter: RunFilter | None = None
+    ) -> list[RunRecord]:
+        """List runs, most recent first: those of a thread, those that a filter selects, or all."""
+        ...
+
+    async def spending(self, by: SpendingBy, filter: RunFilter | None = None) -> list[Spending]:
+        """Sum up what the requests of runs have used: by day, the latest first, or by agent or model, by cost."""
         ...
 
     async def run(self, run_id: str) -> RunRecord | None:

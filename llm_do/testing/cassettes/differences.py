@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
-import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -12,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from llm_do._startup.frozen import frozen
 from llm_do.errors import CassetteMissError
 from llm_do.runtime.record.sent_request import SentRequest, canonical_text
+from llm_do.text.text_diff import text_diff
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project
@@ -49,9 +48,7 @@ class Difference:
     @property
     def block(self) -> str:
         """The difference as a diff."""
-        before, after = _lines(self.before), _lines(self.after)
-        diff = difflib.unified_diff(before, after, "recorded", "now", lineterm="", n=2)
-        return "\n".join(diff)
+        return "\n".join(text_diff(self.before, self.after, "recorded", "now"))
 
 
 class Sources:
@@ -254,11 +251,3 @@ def _first_new_line(old: str, new: str) -> str:
     """The first line of a text that isn't in an older one."""
     before = old.splitlines()
     return next((line for line in new.splitlines() if line not in before), "")
-
-
-def _lines(value: Any) -> list[str]:
-    if value is None:
-        return []
-    if isinstance(value, str):
-        return value.splitlines()
-    return json.dumps(value, indent=1, ensure_ascii=False).splitlines()

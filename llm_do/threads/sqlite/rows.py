@@ -14,7 +14,6 @@ from typing import Any, cast
 
 from llm_do.errors import StoreError, UsageError
 from llm_do.runtime.record.recording import ThreadConfig
-from llm_do.runtime.record.results import Usage
 from llm_do.runtime.record.stored_records import Filter, Observation, RunRecord, StoredMessage, ThreadRecord
 from llm_do.runtime.record.thread_store import Batch, EventRow, MessageRow
 from llm_do.threads.sqlite import exchange_rows
@@ -25,19 +24,15 @@ from llm_do.threads.store.usable_history import starts_turn
 __all__ = [
     "add_branch",
     "add_thread",
-    "claims",
     "delete_thread",
     "insert_events",
     "insert_messages",
-    "is_open",
     "message_from_row",
     "new_token",
     "observations",
-    "open_runs",
     "parent_of",
     "read_history",
     "read_turns",
-    "run_records",
     "thread_record",
     "thread_records",
     "write_batch",
@@ -48,11 +43,6 @@ _THREAD = (
     " (SELECT depth FROM messages WHERE messages.id = head) FROM threads"
 )
 _MESSAGE = "id, parent, body, time, run, metadata"
-_RUN = (
-    "SELECT id, status, entry, thread, user, started, finished, owner,"
-    " (SELECT count(*) FROM events WHERE events.run = runs.id), usage, models, exchanges, dropped FROM runs"
-)
-
 _HISTORY = f"""
 WITH RECURSIVE chain (id, parent, depth, n) AS (
   SELECT id, parent, depth, 1 FROM messages WHERE id = :head AND id IS NOT :stop
@@ -250,55 +240,6 @@ def _delete_upwards(db: sqlite3.Connection, tip: str | None, needed: Collection[
             return
         db.execute("DELETE FROM messages WHERE id = ?", (tip,))
         tip = row[0]
-
-
-def run_records(
-    db: sqlite3.Connection, *, thread_id: str | None = None, prefix: str | None = None, limit: int | None = None
-) -> list[RunRecord]:
-    """List runs, most recent first."""
-    wheres: list[str] = []
-    values: list[Any] = []
-    if thread_id is not None:
-        wheres.append("thread = ?")
-        values.append(thread_id)
-    if prefix is not None:
-        wheres.append("id >= ? AND id < ?")
-        values += [prefix, f"{prefix}\U0010ffff"]
-    where = f" WHERE {' AND '.join(wheres)}" if wheres else ""
-    rows = db.execute(f"{_RUN}{where} ORDER BY started DESC, rowid DESC LIMIT ?", [*values, _most(limit)])
-    return [_run(row) for row in rows]
-
-
-def _run(row: Sequence[Any]) -> RunRecord:
-    for timestamp in (row[5], row[6]):
-        if not isinstance(timestamp, int | float | None):
-            raise StoreError(f"run {row[0]!r} can't be read: {timestamp!r} is not a time")
-    usage = Usage.from_dict(json.loads(row[9])) if row[9] else None
-    models = tuple(json.loads(row[10])) if row[10] else ()
-    known = (row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7], row[8])
-    return RunRecord(*known, usage, models, row[11], row[12] or "")
-
-
-def is_open(db: sqlite3.Connection, run_id: str) -> bool:
-    """Whether a run hasn't ended."""
-    return db.execute("SELECT 1 FROM runs WHERE id = ? AND status = 'running'", (run_id,)).fetchone() is not None
-
-
-def open_runs(db: sqlite3.Connection, user: str | None = None, thread_id: str | None = None) -> list[RunRecord]:
-    """List runs that haven't ended, of one thread or of all, oldest first."""
-    where = "" if thread_id is None else " AND thread = ? AND coalesce(user, '') = ?"
-    values = [] if thread_id is None else [thread_id, user or ""]
-    rows = db.execute(f"{_RUN} WHERE status = 'running'{where} ORDER BY started, rowid", values)
-    return [_run(row) for row in rows]
-
-
-def claims(db: sqlite3.Connection, run: RunRecord) -> list[tuple[str, str]]:
-    """List the runs that have lost a conflict on a run's thread before it did, and their processes."""
-    return db.execute(
-        "SELECT id, owner FROM runs WHERE status = 'running' AND thread = :thread AND coalesce(user, '') = :user"
-        " AND id <> :id AND claimed < coalesce((SELECT claimed FROM runs WHERE id = :id), 9e99)",
-        {"id": run.id, "thread": run.thread_id, "user": run.user_id or ""},
-    ).fetchall()
 
 
 def observations(db: sqlite3.Connection, filter: Filter, limit: int | None) -> list[Observation]:

@@ -17,9 +17,18 @@ from typing import TYPE_CHECKING, TypeVar
 
 from llm_do.errors import StoreError, ThreadConflict
 from llm_do.runtime.record.recording import AgentState
-from llm_do.runtime.record.stored_records import Filter, Observation, RunRecord, StoredMessage, ThreadRecord
+from llm_do.runtime.record.stored_records import (
+    Filter,
+    Observation,
+    RunFilter,
+    RunRecord,
+    Spending,
+    SpendingBy,
+    StoredMessage,
+    ThreadRecord,
+)
 from llm_do.runtime.record.thread_store import Batch, EventRow, MessageRow, OpenedRun, RunEnd
-from llm_do.threads.sqlite import exchange_rows, rows
+from llm_do.threads.sqlite import exchange_rows, rows, run_rows
 from llm_do.threads.sqlite.connection import ReadOnlyStoreError
 from llm_do.threads.sqlite.open_file import OpenFile, open_file
 from llm_do.threads.sqlite.run_beginnings import begin as begin_in, run_exists
@@ -192,7 +201,7 @@ class SqliteStore:
         def begin(db: sqlite3.Connection) -> OpenedRun | None:
             if waits and self._is_claimed(db, run):
                 return None
-            if rows.is_open(db, run.id) and not again:
+            if run_rows.is_open(db, run.id) and not again:
                 self._finish_all_killed(db)
             killed = self._finish_killed(db, run.user_id, run.thread_id) if run.thread_id is not None else []
             return begin_in(db, run, defaults, killed, again=again)
@@ -219,7 +228,7 @@ class SqliteStore:
             pause = min(pause * 1.5, 0.1)
 
     def _is_claimed(self, db: sqlite3.Connection, run: RunRecord) -> bool:
-        return any(id in self._active or self._owners.alive(owner) for id, owner in rows.claims(db, run))
+        return any(id in self._active or self._owners.alive(owner) for id, owner in run_rows.claims(db, run))
 
     async def write(self, batch: Batch) -> None:
         """Write what a run has done since the last batch."""
@@ -250,13 +259,22 @@ class SqliteStore:
         except ReadOnlyStoreError:
             return []
 
-    async def runs(self, *, thread_id: str | None = None, limit: int | None = None) -> list[RunRecord]:
-        """List runs, most recent first."""
-        return await self._read(lambda db: rows.run_records(db, thread_id=thread_id, limit=limit))
+    async def runs(
+        self, *, thread_id: str | None = None, limit: int | None = None, filter: RunFilter | None = None
+    ) -> list[RunRecord]:
+        """List runs, most recent first: those of a thread, those that a filter selects, or all."""
+        chosen = filter or RunFilter()
+        if thread_id is not None:
+            chosen = replace(chosen, thread_id=thread_id)
+        return await self._read(lambda db: run_rows.run_records(db, chosen, limit=limit))
+
+    async def spending(self, by: SpendingBy, filter: RunFilter | None = None) -> list[Spending]:
+        """Sum up what the requests of runs have used: by day, the latest first, or by agent or model, by cost."""
+        return await self._read(lambda db: run_rows.spending(db, by, filter or RunFilter()))
 
     async def run(self, run_id: str) -> RunRecord | None:
         """Return a run by its id or an unambiguous prefix of it."""
-        found = await self._read(lambda db: rows.run_records(db, prefix=run_id, limit=2))
+        found = await self._read(lambda db: run_rows.run_records(db, RunFilter(), prefix=run_id, limit=2))
         return found[0] if len(found) == 1 else next((run for run in found if run.id == run_id), None)
 
     async def observations(self, filter: Filter, *, limit: int | None = None) -> list[Observation]:
@@ -299,7 +317,7 @@ class SqliteStore:
     def _finish_killed(self, db: sqlite3.Connection, user: str | None, thread_id: str | None) -> list[str]:
         finished: list[str] = []
         alive: dict[str, bool] = {}
-        for run in rows.open_runs(db, user, thread_id):
+        for run in run_rows.open_runs(db, user, thread_id):
             active = self._active.get(run.id)
             if active is not None and active.owner == run.owner:
                 continue

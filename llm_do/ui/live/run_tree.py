@@ -24,6 +24,7 @@ from llm_do.runtime.record.events import (
 from llm_do.text.sanitizer import sanitize
 from llm_do.ui.live.call_tree import seconds_text
 from llm_do.ui.live.event_lines import describe, input_text, usage_text
+from llm_do.ui.reports.error_text import block_lines
 from llm_do.ui.terminal.screen import paint
 from llm_do.ui.terminal.text_width import shorten_middle, text_width, truncate
 
@@ -96,6 +97,7 @@ class RunTree:
         self._tools: dict[tuple[str, str], _Step] = {}
         self._roots: list[_Call] = []
         self._failure = ""
+        self._block: list[str] = []
         for event in events:
             self._take(event)
 
@@ -119,11 +121,13 @@ class RunTree:
         lines = [line for call in self._roots for line in self._lines(call, "", "", columns - 1)]
         if self._failure:
             lines.append(paint(truncate(self._failure, columns - 1), "bad", color=self._color))
+            lines += [truncate(line, columns - 1) for line in self._block]
         return lines
 
     def _take(self, event: Event) -> None:
         if isinstance(event, RunFailedEvent):
             self._failure = f"{self._marks[5]}{describe(event, _LONGEST)}"
+            self._block = block_lines(event.error.get("block"))
         elif isinstance(event, CallStartedEvent):
             call = self._calls[event.call_id] = _Call(event)
             caller = self._calls.get(event.parent_call_id or "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from llm_do.errors import LlmDoError
 from llm_do.text.sanitizer import sanitize
 
-__all__ = ["error_text", "paragraph", "sentence"]
+__all__ = ["block_lines", "error_text", "paragraph", "sentence"]
 
 _ENDS = (".", "!", "?", "…")
 
@@ -19,12 +19,21 @@ def error_text(error: BaseException) -> str:
     """
     if isinstance(error, LlmDoError):
         text = paragraph(error.message, agent_path=error.agent_path, file=error.file, line=error.line, hint=error.hint)
-        block = [f"  {sanitize(line)}" for line in (error.block or "").splitlines()]
-        return "\n".join([text, *block])
+        return "\n".join([text, *block_lines(error.block)])
     text = str(error)
     notes = getattr(error, "__notes__", [])
     hint = f"{sentence('; '.join(notes), capital=True)} --debug shows the traceback." if notes else None
     return paragraph(f"{type(error).__name__}: {text}" if text else type(error).__name__, hint=hint)
+
+
+def block_lines(block: str | None) -> list[str]:
+    """The lines of an error's block, indented and safe for a terminal.
+
+    Example:
+        >>> block_lines("-old\\n+new")
+        ['  -old', '  +new']
+    """
+    return [f"  {sanitize(line)}".rstrip() for line in (block or "").splitlines()]
 
 
 def paragraph(
