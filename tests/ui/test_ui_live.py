@@ -162,6 +162,150 @@ def test_parallel_calls_of_one_agent_are_told_apart_and_counted() -> None:
     assert len(lines) == 4 + 1 + 28
 
 
+def began(name: str, call_id: str, parent: str = "c", text: str = "") -> Any:
+    return event(events.CallStartedEvent, name, call_id, parent, input={"input": text})
+
+
+def ended(name: str, call_id: str, parent: str = "c", output: str = "done", status: str = "completed") -> Any:
+    return event(events.CallFinishedEvent, name, call_id, parent, status=status, output=output)
+
+
+def used(name: str, call_id: str, parent: str = "c", cost: float | None = None) -> Any:
+    usage = {"input_tokens": 900, "output_tokens": 100} | ({"cost_usd": cost} if cost is not None else {})
+    return event(events.UsageEvent, name, call_id, parent, usage=usage)
+
+
+def inside(kind: type[Any], tool: str, status: str = "success", **data: Any) -> Any:
+    """A tool call of the worker `a`, or its result."""
+    if kind is events.ToolResultEvent:
+        data = {"status": status, "result": "seen", "duration": 1.0, "size": 1}
+    else:
+        data = {"args": {}}
+    return event(kind, "main/a", "a", "c", tool_name=tool, tool_call_id=tool, **data)
+
+
+def test_calls_beside_each_other_fold_to_a_line_with_all_that_they_used() -> None:
+    terminal = Terminal(80)
+    for each in (
+        began("main", "c", "r"),
+        began("main/a", "a", text="one"),
+        began("main/b", "b", text="two"),
+        inside(events.ToolCallEvent, "look"),
+        inside(events.ToolResultEvent, "look"),
+        inside(events.ToolCallEvent, "fail"),
+        inside(events.ToolResultEvent, "fail", "failed"),
+        began("main/a/deep", "deep", "a"),
+        used("main/a/deep", "deep", "a", 0.5),
+        ended("main/a/deep", "deep", "a"),
+        used("main/a", "a"),
+        event(events.TextDoneEvent, "main/a", "a", text="a text on the way"),
+        inside(events.ToolCallEvent, "again"),
+        ended("main/a", "a", output="all seen"),
+    ):
+        terminal.display.on_event(each)
+
+    assert terminal.lines[:3] == [
+        "✗ main/a fail() → failed: seen  1.0 s",
+        "✓ main/a  one  0.0 s · 2,000 tokens · $0.5000 · 2 tool calls",
+        "  → all seen",
+    ]
+    assert "2,000 tokens · $0.5000 · 1 of 2 done" in terminal.lines[3]
+    terminal.display.end()
+    assert len(terminal.lines) == 3
+
+
+def test_a_call_that_runs_alone_leaves_its_steps() -> None:
+    terminal = Terminal(80)
+    for each in (
+        began("main", "c", "r"),
+        began("main/a", "a"),
+        inside(events.ToolCallEvent, "look"),
+        inside(events.ToolResultEvent, "look"),
+        ended("main/a", "a"),
+        began("main/b", "b"),
+        ended("main/b", "b", output="the end"),
+    ):
+        terminal.display.on_event(each)
+    terminal.display.end(output="another end")
+
+    assert terminal.lines == [
+        "✓ main/a look() → seen  1.0 s",
+        "✓ main/a  0.0 s",
+        "  → done",
+        "✓ main/b  0.0 s",
+        "  → the end",
+    ]
+
+
+@pytest.mark.parametrize("status", ["completed", "failed"])
+def test_a_result_that_the_entry_returns_is_shown_once(status: str) -> None:
+    terminal = Terminal(80)
+    for each in (began("main", "c", "r"), began("main/a", "a"), ended("main/a", "a", output="# It is\n**done**")):
+        terminal.display.on_event(each)
+    assert terminal.lines[0] == "✓ main/a  0.0 s"
+    assert not any("It is" in line for line in terminal.lines)
+
+    terminal.display.end(output="# It is\n**done**" if status == "completed" else None)
+
+    assert terminal.lines == ["✓ main/a  0.0 s", *(["  → # It is\\n**done**"] if status == "failed" else [])]
+
+
+@pytest.mark.parametrize("other", ["print", "line", "warning", "question"])
+def test_a_result_held_back_comes_before_whatever_is_shown_next(other: str) -> None:
+    terminal = Terminal(80)
+    for each in (began("main", "c", "r"), began("main/a", "a"), ended("main/a", "a", output="seen")):
+        terminal.display.on_event(each)
+    match other:
+        case "print":
+            terminal.display.foreign("other\n")
+        case "line":
+            terminal.display.line("other")
+        case "warning":
+            terminal.display.on_event(event(events.WarningEvent, message="other"))
+        case _:
+            terminal.display.hold()
+    terminal.display.end(output="seen")
+
+    assert terminal.lines[:2] == ["✓ main/a  0.0 s", "  → seen"]
+    assert len(terminal.lines) == (2 if other == "question" else 3)
+
+
+def test_the_end_of_a_run_of_several_agents_says_what_each_did() -> None:
+    terminal = Terminal(80)
+    started = event(events.RunStartedEvent, input="go", entry="main")
+    for each in (
+        started,
+        began("main", "c", "r"),
+        *(one for n in range(2) for one in (began("main/w", f"w{n}"), used("main/w", f"w{n}", cost=0.25))),
+        used("main/w", "w0", cost=0.25),
+        *(ended("main/w", f"w{n}") for n in range(2)),
+        used("main", "c", "r"),
+        ended("main", "c", "r"),
+    ):
+        terminal.display.on_event(each)
+
+    assert terminal.display.agent_lines() == [
+        "  \x1b[1mw   \x1b[0m  \x1b[2m2 calls  up to 0.0 s  3,000 tokens  $0.7500\x1b[0m",
+        "  \x1b[1mmain\x1b[0m  \x1b[2m1 call         0.0 s  1,000 tokens\x1b[0m",
+    ]
+    terminal.display.on_event(started)
+    assert terminal.display.agent_lines() == []
+
+
+@pytest.mark.parametrize("columns", [30, 40, 60])
+def test_what_each_agent_did_fits_the_terminal(columns: int) -> None:
+    terminal = Terminal(columns)
+    for number in range(20):
+        path = f"main/agent_number_{number}"
+        for each in (began(path, f"a{number}"), used(path, f"a{number}", cost=number), ended(path, f"a{number}")):
+            terminal.display.on_event(each)
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in terminal.display.agent_lines()]
+
+    assert len(lines) == 13
+    assert lines[-1] == "  … 8 more agents"
+    assert all(text_width(line) < columns for line in lines)
+
+
 def test_a_tree_that_is_too_high_has_one_line_a_call_before_it_hides_any() -> None:
     tree = CallTree()
     tree.update(event(events.CallStartedEvent, input={}))

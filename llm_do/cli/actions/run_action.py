@@ -223,10 +223,12 @@ def _print_traceback(error: BaseException | None, *, debug: bool) -> None:
 
 
 def print_summary(result: RunResult, seconds: float, output: OutputOptions, session: Session) -> None:
-    """Print the summary line on a terminal, or with `-v`."""
+    """Print what each agent did, and the summary line: on a terminal, the latter also with `-v`."""
     if output.verbosity >= 1 or (output.verbosity == 0 and session.animated):
         from llm_do.ui.live.event_lines import summary_line
 
+        for line in session.display.agent_lines():
+            warn(line)
         warn(summary_line(result, seconds))
 
 

@@ -66,13 +66,15 @@ class Node:
         tools: Its open tool calls by their ids.
         text: The text so far of its model's unfinished response.
         retry: The retry that it waits for.
-        tokens: Tokens so far, its own.
-        cost: US dollars so far, None where a price is unknown.
+        tokens: Tokens so far, with those of the calls that it has made.
+        cost: US dollars so far, in the same way; None where no price is known.
         about: What distinguishes it from its siblings: its label, or the beginning of its input.
         calls: How many nested calls it has made.
         done: How many of them have ended.
         firsts: What distinguishes the first call of each path among them.
         shared: The beginning that this has in common with all further calls of the path.
+        parallel: Whether it has run beside another call of its caller.
+        tool_calls: Finished tool calls, with those of the calls that it has made.
     """
 
     call_id: str
@@ -89,6 +91,8 @@ class Node:
     done: int = 0
     firsts: dict[str, str] = field(default_factory=dict[str, str])
     shared: dict[str, str] = field(default_factory=dict[str, str])
+    parallel: bool = False
+    tool_calls: int = 0
 
     def set_waiting(self, tool_call_id: str, *, waits: bool) -> None:
         """Mark a tool call as waiting for a person, or not any more."""
@@ -148,6 +152,9 @@ class CallTree:
             return
         if isinstance(event, CallFinishedEvent):
             self._end(node)
+        elif isinstance(event, UsageEvent | ToolResultEvent):
+            for each in self._upwards(node):
+                _count(each, event)
         match event:
             case ToolCallEvent():
                 node.tools[event.tool_call_id] = OpenTool(describe(event, 60), event.time)
@@ -161,8 +168,6 @@ class CallTree:
                 node.text = ""
             case RetryEvent():
                 node.text, node.retry = "", retry_text(event)
-            case UsageEvent():
-                _add_usage(node, event)
             case _:
                 pass
 
@@ -174,17 +179,46 @@ class CallTree:
         )
         parent = self._nodes.get(event.parent_call_id or "")
         if parent is not None:
+            self._note_parallel(self._nodes[event.call_id], parent)
             about = self._nodes[event.call_id].about
             parent.calls += 1
             first = parent.firsts.setdefault(event.path, about)
             if first is not about:
                 parent.shared[event.path] = _common_beginning(parent.shared.get(event.path, first), about)
 
+    def _note_parallel(self, node: Node, parent: Node) -> None:
+        """Note which calls run beside each other."""
+        running = parent.calls - parent.done
+        if running == 1:
+            for each in self._nodes.values():
+                each.parallel |= each.parent == parent.call_id
+        node.parallel |= running > 0
+
+    def _upwards(self, node: Node | None) -> Iterator[Node]:
+        """A call and its callers."""
+        while node is not None:
+            yield node
+            node = self._nodes.get(node.parent or "")
+
     def _end(self, node: Node) -> None:
         del self._nodes[node.call_id]
         self._over.add(node.call_id)
         if node.parent in self._nodes:
             self._nodes[node.parent].done += 1
+
+    def is_folded(self, node: Node) -> bool:
+        """Whether what happens in a call is summed up when it ends: it, or a caller of it, ran beside others."""
+        return any(each.parallel for each in self._upwards(node))
+
+    def is_last_running(self, node: Node) -> bool:
+        """Whether a call is the only one that the entry waits for."""
+        parent = self._nodes.get(node.parent or "")
+        return parent is not None and "/" not in parent.path and parent.calls - parent.done == 1
+
+    def is_inside_folded(self, node: Node) -> bool:
+        """Whether a call is summed up with a caller of it."""
+        parent = self._nodes.get(node.parent or "")
+        return parent is not None and self.is_folded(parent)
 
     def about(self, node: Node) -> str:
         """What distinguishes a call from its siblings: its input, without the beginning that all of theirs have."""
@@ -262,8 +296,12 @@ def _common_beginning(one: str, other: str) -> str:
     return one[: min(len(one), len(other)) if length is None else length]
 
 
-def _add_usage(node: Node, event: UsageEvent) -> None:
-    node.retry = ""
+def _count(node: Node, event: UsageEvent | ToolResultEvent) -> None:
+    """Count what a call, or one that it has made, has used."""
+    if isinstance(event, ToolResultEvent):
+        node.tool_calls += 1
+        return
+    node.retry = "" if node.call_id == event.call_id else node.retry
     node.tokens += event.usage.get("input_tokens", 0) + event.usage.get("output_tokens", 0)
     cost = event.usage.get("cost_usd")
     if cost is not None:

@@ -44,6 +44,8 @@ class Display:
     ) -> None:
         self._write = write
         self._verbosity = verbosity
+        self._color = color
+        self._lines = lines
         self._live: Live | None = None
         if animate:
             from llm_do.ui.live.live_view import Live
@@ -76,7 +78,7 @@ class Display:
 
     def line(self, text: str) -> None:
         """Show one line, sanitized already; it is folded if the terminal is too narrow."""
-        self._close()
+        self._before_other()
         # With a live tree, stderr is a pipe that the display itself reads.
         columns = terminal_columns() if self._live is None else self._live.columns
         if columns is not None and len(text) * 2 > columns:
@@ -88,12 +90,12 @@ class Display:
     def foreign(self, text: str) -> None:
         """Show what was printed to stderr by other code, without cursor movements."""
         shown = _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text.replace("\r\n", "\n"))
-        self._close()
+        self._before_other()
         self._put(shown)
 
     def hold(self) -> None:
         """Show nothing until `release`: the terminal is in use."""
-        self._close()
+        self._before_other()
         if self._live is not None:
             self._live.clear()
         self._held = []
@@ -118,6 +120,18 @@ class Display:
             self._live.clear()
             if left:
                 self._write(left)
+
+    def agent_lines(self) -> list[str]:
+        """What each agent has done in the run that ended last, where a live tree was shown."""
+        if self._live is None:
+            return []
+        return self._live.totals.lines(self._live.columns, color=self._color, lines=self._lines)
+
+    def _before_other(self) -> None:
+        """Finish what is open, before something else is shown."""
+        self._close()
+        if self._live is not None and (held := self._live.release()):
+            self._put(held)
 
     def _text(self, event: TextEvent | TextDoneEvent | ThinkingEvent) -> None:
         if isinstance(event, TextDoneEvent):

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 from llm_do.runtime.record.events import Event, WarningEvent
+from llm_do.ui.live.agent_totals import AgentTotals
 from llm_do.ui.live.block import Block
 from llm_do.ui.live.call_tree import CallTree
 from llm_do.ui.live.event_lines import warning_line
@@ -31,6 +32,9 @@ class Live:
         size: Its columns and rows now.
         color: Use ANSI colours.
         lines: Draw with more than ASCII.
+
+    Attributes:
+        totals: What each agent has done in the current run.
     """
 
     def __init__(
@@ -41,6 +45,7 @@ class Live:
         self._transcript = Transcript(self._tree, color=color, lines=lines)
         self._block = Block(write, lambda: size()[0])
         self._drawn = 0.0
+        self.totals = AgentTotals()
 
     @property
     def columns(self) -> int:
@@ -49,11 +54,16 @@ class Live:
 
     def take(self, event: Event) -> str:
         """Take an event in."""
+        self.totals.take(event)
         if isinstance(event, WarningEvent):
-            return f"{fold_lines(warning_line(event), self.columns)}\n"
+            return f"{self.release()}{fold_lines(warning_line(event), self.columns)}\n"
         text = self._transcript.take(event, self._size()[0])
         self._tree.update(event)
         return text
+
+    def release(self) -> str:
+        """Lines that were held back, since something else is about to be shown."""
+        return self._transcript.release(self._size()[0])
 
     def tick(self, *, soon: bool = False) -> None:
         """Draw the tree."""

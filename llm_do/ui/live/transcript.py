@@ -1,4 +1,7 @@
-"""What stays of a run in the scrollback of a terminal: finished tool calls, finished agents, the models' texts."""
+"""What stays of a run in the scrollback of a terminal: finished tool calls, finished agents, the models' texts.
+
+Of calls that run beside each other, whose lines would mingle, only a summary and what has failed stay.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,8 @@ _LEAST = 6
 class Transcript:
     """Makes lines of tool calls and agents that have finished.
 
-    An agent's last text is its result, which its caller shows; so each text is held back until more follows.
+    An agent's last text is its result, which its caller shows; so each text is held back until more follows. So is the
+    result of a call that the entry alone waits for: it may be that of the run, which is shown elsewhere.
 
     Args:
         tree: The calls in progress; it takes each event after the transcript has.
@@ -44,9 +48,23 @@ class Transcript:
         self._calls: dict[tuple[str, str], str] = {}
         self._nested: set[str] = set()
         self._held: dict[str, TextDoneEvent] = {}
+        self._result: CallFinishedEvent | None = None
 
     def take(self, event: Event, columns: int) -> str:
         """The lines that an event gives."""
+        held, self._result = self._result, None
+        lines = self._take(event, columns)
+        if not lines and self._result is None:
+            self._result = held
+            return lines
+        return self._result_line(held, columns) + lines
+
+    def release(self, columns: int) -> str:
+        """The result that was held back, since something else is about to be shown."""
+        held, self._result = self._result, None
+        return self._result_line(held, columns)
+
+    def _take(self, event: Event, columns: int) -> str:
         match event:
             case TextDoneEvent():
                 earlier = self._release(event.call_id, columns)
@@ -68,15 +86,20 @@ class Transcript:
                 return ""
 
     def rest(self, output: str | None, columns: int) -> str:
-        """The texts held back, at the end of a run."""
+        """What was held back, at the end of a run, but for its output."""
+        held, self._result = self._result, None
+        if held is not None and output is not None and _text(held.output).strip() == output.strip():
+            held = None
+        result = self._result_line(held, columns)
         for call_id, event in list(self._held.items()):
             if output is not None and event.text.strip() == output.strip():
                 del self._held[call_id]
-        return "".join(self._release(call_id, columns) for call_id in list(self._held))
+        return result + "".join(self._release(call_id, columns) for call_id in list(self._held))
 
     def _release(self, call_id: str, columns: int) -> str:
         event = self._held.pop(call_id, None)
-        if event is None:
+        node = self._tree.node(call_id)
+        if event is None or (node is not None and self._tree.is_folded(node)):
             return ""
         if "/" in event.path:
             return self._cut(f"{sanitize(event.path)}: ", describe(event, 400), columns, "name")
@@ -89,6 +112,9 @@ class Transcript:
         if f"{event.call_id}.{event.tool_call_id}" in self._nested and event.status == "success":
             return ""
         good = event.status == "success"
+        node = self._tree.node(event.call_id)
+        if good and node is not None and self._tree.is_folded(node):
+            return ""
         mark = paint(self._good if good else self._bad, "good" if good else "bad", color=self._color)
         head = f"{sanitize(event.path)} "
         shown = truncate(call, max(columns - len(head) - 3, 10))
@@ -111,16 +137,34 @@ class Transcript:
         if node is None or "/" not in event.path:
             return ""
         good = event.status == "completed"
+        if good and self._tree.is_inside_folded(node):
+            return ""
         mark = paint(self._good if good else self._bad, "good" if good else "bad", color=self._color)
-        facts = self._dot.join([seconds_text(event.time - node.started), *usage_text(node.tokens, node.cost)])
+        words = [seconds_text(event.time - node.started), *usage_text(node.tokens, node.cost)]
+        if self._tree.is_folded(node) and node.tool_calls:
+            words.append(f"{node.tool_calls:,} tool call{'' if node.tool_calls == 1 else 's'}")
+        facts = self._dot.join(words)
         status = "" if good else f" {event.status}"
         head = truncate(f"{sanitize(event.path)}{status}", max(columns - len(facts) - 5, 10))
         left = columns - text_width(head) - len(facts) - 7
         shown = self._tree.about(node)
         about = f"  {truncate(shown, left)}" if shown and left >= _LEAST else ""
         line = f"{mark} {paint(head, 'name', color=self._color)}{about}  {paint(facts, 'quiet', color=self._color)}\n"
-        output = shorten_middle(event.output, 400) if event.output is not None else ""
-        return line + (self._cut(f"  {self._gives} ", output, columns, "quiet") if output else "")
+        if self._tree.is_last_running(node):
+            self._result = event
+            return line
+        return line + self._result_line(event, columns)
+
+    def _result_line(self, event: CallFinishedEvent | None, columns: int) -> str:
+        output = shorten_middle(event.output, 400) if event is not None and event.output is not None else ""
+        return self._cut(f"  {self._gives} ", output, columns, "quiet") if output else ""
 
     def _cut(self, head: str, text: str, columns: int, style: str) -> str:
         return f"{paint(truncate(head + text, columns - 1), style, color=self._color)}\n"
+
+
+def _text(output: object) -> str:
+    """A result as the run's output is written."""
+    from llm_do.runtime.record.results import output_text
+
+    return output_text(output)

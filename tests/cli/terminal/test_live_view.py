@@ -107,17 +107,21 @@ def test_parallel_agents_are_drawn_as_a_tree_and_leave_a_transcript(
         "waiting for first",
         "waiting for second",
     ]
-    ended = [line.split("  ")[0] for line in shown if line.startswith("✓ main/") and "wait" not in line]
-    assert sorted(ended) == ["✓ main/helper", "✓ main/worker"]
+    ended = [line for line in shown if line.startswith("✓ main/")]
+    assert sorted(line.split("  ")[0] for line in ended) == ["✓ main/helper", "✓ main/worker"]
+    assert all(line.endswith(" · 1 tool call") for line in ended)
+    assert not any("slept" in line for line in shown)
     assert {"  → helped", "  → worked"} < set(shown)
-    assert shown[-3:-1] == ["All done", "It is well."]
+    assert shown[-6:-4] == ["All done", "It is well."]
+    assert [line.split()[:3] for line in shown[-4:-1]] == [[name, "1", "call"] for name in ("main", "worker", "helper")]
     assert shown[-1].startswith("completed: 6 steps, 4 tool calls, ")
     assert not any("─" in line for line in shown)
 
 
 @pytest.mark.parametrize("columns", [40, 200])
 def test_every_line_fits_the_terminal(terminal: Callable[..., Screen], sign: Callable[..., None], columns: int) -> None:
-    screen = terminal(PARALLEL, columns=columns)
+    waits = "{name: wait, args: {sign: first}}, {name: wait, args: {sign: second}}"
+    screen = terminal(f"- tools: [{waits}]\n- text: It is `well`.", columns=columns)
     sign("first", "second")
 
     assert screen.end() == 0
