@@ -33,12 +33,17 @@ class LeanCommand(TyperCommand):
         return super().parse_args(ctx, args)
 
     def make_parser(self, ctx: Any) -> Any:
-        """Accept `--output FORM` and `--json` wherever there is `--format`, without showing them in the help."""
+        """Accept `--output FORM` and `--json` wherever there is `--format`, without showing them in the help.
+
+        A command whose `--output` is something else, such as a file, keeps it.
+        """
         parser = super().make_parser(ctx)
         params: list[Any] = [*self.get_params(ctx)]
+        is_taken = any("--output" in param.opts for param in params)
         for param in params:
             if "--format" in param.opts:
-                parser.add_option(param, ["--output"], param.name)
+                if not is_taken:
+                    parser.add_option(param, ["--output"], param.name)
                 parser.add_option(param, ["--json"], param.name, action="store_const", const="json")
         return parser
 

@@ -23,6 +23,7 @@ COMMANDS: dict[str, str] = {
     "run": "Run a project.",
     "chat": "Chat with a project over several turns.",
     "check": "Check a project and report every problem.",
+    "test": "Run a project's tests, from recordings, scripts or models.",
     "graph": "Show agents, tools and approvals as a tree or a graph.",
     "tools": "List the tools that an agent's model sees.",
     "approvals": "List, revoke and explain approvals.",

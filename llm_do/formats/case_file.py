@@ -236,7 +236,7 @@ def case_slug(name: str) -> str:
 
     Example:
         >>> case_slug("writes the minutes"), case_slug("5/6 🙂")
-        ('writes-the-minutes', '5-6-9ac6f5')
+        ('writes-the-minutes', '5-6-ff6a84')
     """
     import hashlib
 

@@ -12,7 +12,7 @@ from tests.cli.cli_processes import run_forked, run_many
 ANSWERED = {
     "rnu": "Did you mean `run`?",
     "new shop": "Create a project with `llm-do init DIR`.",
-    "test": "run with pytest",
+    "pytest": "Run a project's tests with `llm-do test PROJECT`.",
     "lint": "`llm-do check PROJECT`",
     "ask hello": '`llm-do run PROJECT "PROMPT"`',
     "main.agent hello there": "To run this project, write: llm-do run main.agent hello there.",

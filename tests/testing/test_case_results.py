@@ -18,7 +18,7 @@ FAILED = CaseResult(
     4,
     "small",
     "failed",
-    (FAILURE, Failure(what="it hung")),
+    (FAILURE, Failure(what="it has no cassette", last_time=Usage(requests=2))),
     repeats=3,
     passed_repeats=2,
     steps=4,

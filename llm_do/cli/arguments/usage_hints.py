@@ -31,10 +31,7 @@ _COMMANDS = {
     **dict.fromkeys(("new", "create", "start", "scaffold", "generate"), "create a project with `llm-do init DIR`"),
     **dict.fromkeys(("ask", "exec", "execute", "prompt", "query", "call", "do"), _RUN),
     **dict.fromkeys(("lint", "validate", "verify", "link", "build"), "check a project with `llm-do check PROJECT`"),
-    **dict.fromkeys(
-        ("test", "tests", "pytest", "eval"),
-        "a project's tests run with pytest, as docs/testing.md shows; `llm-do check PROJECT` finds its errors",
-    ),
+    **dict.fromkeys(("tests", "pytest", "eval", "evals"), "run a project's tests with `llm-do test PROJECT`"),
     **dict.fromkeys(("repl", "interactive", "shell", "talk", "tui"), _CHAT),
     **dict.fromkeys(("resume", "continue"), _CONTINUE),
     **dict.fromkeys(

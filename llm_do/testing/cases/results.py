@@ -14,7 +14,7 @@ from typing import Any, Literal
 from llm_do._startup.frozen import frozen
 from llm_do.runtime.record.results import Usage
 
-__all__ = ["CaseResult", "CaseStatus", "Failure", "SuiteResult"]
+__all__ = ["CaseResult", "CaseStatus", "Failure", "SuiteResult", "cost_note"]
 
 CaseStatus = Literal["passed", "failed", "error", "skipped"]
 
@@ -31,6 +31,7 @@ class Failure:
         got: What was there instead, in one line.
         block: Several lines that explain it, such as a diff; shown as they are.
         hint: What to do about it.
+        last_time: If the hint is to record the case again: what that used last time.
     """
 
     file: Path | None = None
@@ -40,6 +41,7 @@ class Failure:
     got: str | None = None
     block: str | None = None
     hint: str | None = None
+    last_time: Usage | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The failure as JSON data."""
@@ -51,13 +53,15 @@ class Failure:
             "got": self.got,
             "block": self.block,
             "hint": self.hint,
+            "last_time": None if self.last_time is None else self.last_time.to_dict(),
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Failure:
         """Return the failure that `to_dict` wrote."""
         values = dict(data)
-        file = values.pop("file")
+        file, last_time = values.pop("file"), values.pop("last_time", None)
+        values["last_time"] = None if last_time is None else Usage.from_dict(last_time)
         return cls(None if file is None else Path(PurePosixPath(file)), **values)
 
 
@@ -177,3 +181,16 @@ class SuiteResult:
         """Return the result that `to_dict` wrote, to compare another with it."""
         cases = tuple(CaseResult.from_dict(each) for each in data["cases"])
         return cls(cases, tuple(data["columns"]), data["seconds"])
+
+
+def cost_note(last_time: Usage) -> str:
+    """What recording used last time, in parentheses; empty if nothing was recorded.
+
+    Example:
+        >>> cost_note(Usage(requests=2, cost_usd=0.0012)), cost_note(Usage())
+        (' (2 requests, $0.0012 last time)', '')
+    """
+    if not last_time.requests:
+        return ""
+    cost = f", ${last_time.cost_usd:.4f}" if last_time.cost_usd is not None else ""
+    return f" ({last_time.requests} request{'' if last_time.requests == 1 else 's'}{cost} last time)"

@@ -19,6 +19,7 @@ from llm_do.testing.cassettes.recorded_model import RecordedModel
 
 if TYPE_CHECKING:
     from llm_do.runtime.record.exchanges import RequestPlace
+    from llm_do.runtime.record.results import Usage
     from llm_do.runtime.record.transport import Ask, OutgoingRequest
     from llm_do.testing.cassettes.cassette import Cassette, Recorded
     from llm_do.testing.cassettes.masks import Masks
@@ -49,6 +50,11 @@ class CassettePlayer:
         self._models: dict[str, RecordedModel] = {}
         self._used: set[int] = set()
         self.misses: list[CassetteMissError] = []
+
+    @property
+    def recorded_usage(self) -> Usage:
+        """What recording the cassette has used."""
+        return self._cassette.usage
 
     @property
     def unused(self) -> list[Recorded]:

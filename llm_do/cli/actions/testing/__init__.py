@@ -1,0 +1,1 @@
+"""What `llm-do test` does: options, cases, runs, reports."""

@@ -1,0 +1,77 @@
+"""The options of `llm-do test` as a value, and which of them exclude each other."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Literal
+
+from llm_do._startup.frozen import frozen
+from llm_do.errors import UsageError
+
+__all__ = ["TestOptions"]
+
+
+@frozen
+class TestOptions:
+    """The options of `llm-do test`.
+
+    Args:
+        project: The project as it was named.
+        text: What the name or the file of a test has to contain.
+        record: Record all.
+        record_missing: Record what is missing.
+        live: Ask models.
+        repeat: How many times each test is run live.
+        models: The values of `--model`.
+        matrix: Run in the columns of the matrix.
+        form: The format of the report.
+        output: The file of the report.
+        processes: How many tests run at once.
+        seconds: Seconds that importing one Python file may take.
+        no_color: Don't use colours.
+    """
+
+    __test__ = False
+
+    project: str | None = None
+    text: str | None = None
+    record: bool = False
+    record_missing: bool = False
+    live: bool = False
+    repeat: int | None = None
+    models: tuple[str, ...] = ()
+    matrix: bool = False
+    form: Literal["text", "json", "junit", "markdown"] = "text"
+    output: str | None = None
+    processes: int | None = None
+    seconds: float = 30.0
+    no_color: bool = False
+
+    def check(self) -> None:
+        """Refuse options that exclude each other.
+
+        Raises:
+            UsageError: They do.
+        """
+        modes = {"--record": self.record, "--record-missing": self.record_missing, "--live": self.live}
+        chosen = [name for name, is_set in modes.items() if is_set]
+        if len(chosen) > 1:
+            raise UsageError(f"{' and '.join(chosen)} exclude each other", hint="Keep one of them.")
+        if self.repeat is not None and not self.live:
+            raise UsageError(
+                "--repeat is for --live: a recording answers alike each time", hint="Add --live, or leave --repeat out."
+            )
+        if self.models and (self.record or self.record_missing):
+            raise UsageError(
+                "--model and --record exclude each other: the recordings would be those of another model",
+                hint="Name the model in the test file, with `model`, or use --live.",
+            )
+
+    @property
+    def again(self) -> str:
+        """The command that records what is missing."""
+        words = ["llm-do", "test"]
+        words += [self.project] if self.project is not None else []
+        words += ["-k", self.text] if self.text is not None else []
+        words += ["--matrix"] if self.matrix else []
+        return shlex.join([*words, "--record-missing"])
