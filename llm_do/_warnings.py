@@ -8,8 +8,8 @@ import warnings
 __all__ = ["suppress_warning"]
 
 
-def suppress_warning(message: str, category: type[Warning]) -> None:
-    """Suppress a warning from now on.
+def suppress_warning(message: str | re.Pattern[str], category: type[Warning]) -> None:
+    """Suppress warnings that begin with a text, or match a pattern, from now on.
 
     Changing the filters makes Python forget which warnings it has shown already, so they are changed only if another
     filter has been put in front since.
@@ -18,6 +18,6 @@ def suppress_warning(message: str, category: type[Warning]) -> None:
         >>> suppress_warning("Could not read", UserWarning)
         >>> warnings.warn("Could not read the mind of it", UserWarning)
     """
-    pattern = re.escape(message)
+    pattern = re.escape(message) if isinstance(message, str) else message.pattern
     if warnings.filters[:1] != [("ignore", re.compile(pattern, re.IGNORECASE), category, None, 0)]:
         warnings.filterwarnings("ignore", pattern, category)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from llm_do import AgentSpec, Project, Runtime
-from tests.models import odd_chat_answers, odd_messages, odd_responses
+from tests.models import odd_chat_answers, odd_google, odd_messages, odd_responses
 from tests.models.odd_chat_answers import Row
 from tests.support.raw_server import serve_raw
 from tests.support.runs import project_of
@@ -59,6 +59,7 @@ TABLES = {
     "openai-chat": odd_chat_answers.ROWS,
     "openai": odd_responses.ROWS,
     "anthropic": odd_messages.ROWS,
+    "google": odd_google.ROWS,
 }
 """Odd answers by the prefix of the models that give them."""
 
@@ -79,6 +80,8 @@ def set_environment(environ: pytest.MonkeyPatch, url: str) -> None:
     environ.setenv("OPENAI_BASE_URL", f"{url}/v1")
     environ.setenv("ANTHROPIC_API_KEY", "sk-test")
     environ.setenv("ANTHROPIC_BASE_URL", url)
+    environ.setenv("GOOGLE_API_KEY", "test-key")
+    environ.setenv("GOOGLE_GEMINI_BASE_URL", url)
 
 
 @pytest.fixture(autouse=True)

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import unquote
 
 __all__ = ["Answer", "as_bytes", "events", "serve_raw"]
 
@@ -97,8 +98,12 @@ class _Handler(BaseHTTPRequestHandler):
         if refused:
             self.send(Answer({"error": {"message": f"strict: {refused}", "code": "invalid"}}, status=400), stream=False)
             return
-        answers = self.server.answers[body["model"]]
-        self.send(answers[min(_answered(body), len(answers) - 1)], stream=bool(body.get("stream")))
+        # In Google's protocol the path names the model, and whether to stream.
+        path = unquote(self.path).partition("?")[0]
+        named, _, method = path.rpartition("/models/")[2].rpartition(":")
+        answers = self.server.answers[body.get("model", named)]
+        stream = bool(body.get("stream")) or method == "streamGenerateContent"
+        self.send(answers[min(_answered(body), len(answers) - 1)], stream=stream)
 
     def send(self, answer: Answer, *, stream: bool) -> None:
         streamed = stream and answer.stream is not None
@@ -115,15 +120,18 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _answered(body: Mapping[str, Any]) -> int:
     """How many answers of a model a request holds since its last prompt."""
-    roles = [_role(message) for message in body.get("messages") or body.get("input") or ()]
+    roles = [_role(message) for message in body.get("messages") or body.get("input") or body.get("contents") or ()]
     last = max((at for at, role in enumerate(roles) if role == "user"), default=0)
     return sum(role == "assistant" for role in roles[last:])
 
 
 def _role(message: Mapping[str, Any]) -> str:
-    """Who a message comes from; tool results are from users in Anthropic's protocol, and nobody's in Responses."""
-    if message.get("type") == "function_call":
+    """Who a message comes from; tool results are from users in Anthropic's and Google's protocols, and nobody's in
+    Responses."""
+    if message.get("type") == "function_call" or message.get("role") == "model":
         return "assistant"
+    if any("functionResponse" in part for part in message.get("parts", ())):
+        return "tool"
     content = message.get("content")
     if isinstance(content, list) and any(part.get("type") == "tool_result" for part in content):
         return "tool"
@@ -153,7 +161,11 @@ def refusal(body: Mapping[str, Any]) -> str:
             names += [part["name"] for part in content if part.get("type") == "tool_use"]
         if odd := _odd(names):
             return odd
-    return _odd([item["name"] for item in body.get("input") or () if item.get("type") == "function_call"])
+    parts = [part for message in body.get("contents") or () for part in message["parts"]]
+    names = [part[kind]["name"] for part in parts for kind in ("functionCall", "functionResponse") if kind in part]
+    if any(not message["parts"] for message in body.get("contents") or ()):
+        return "an empty message"
+    return _odd([*names, *(item["name"] for item in body.get("input") or () if item.get("type") == "function_call")])
 
 
 def _odd(names: Sequence[str]) -> str:

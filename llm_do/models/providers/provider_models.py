@@ -206,10 +206,12 @@ def _google_provider(address: Address, client_for: ClientSource) -> AnyProvider:
     from google.genai.types import HttpRetryOptions
     from pydantic_ai.providers.google import GoogleProvider
 
+    from llm_do.models.providers.google_client import check_answers
+
     return GoogleProvider(
         api_key=address.key,
         base_url=address.base_url,
-        http_client=client_for(address),
+        http_client=check_answers(client_for(address)),
         retry_options=HttpRetryOptions(attempts=1),
     )
 
