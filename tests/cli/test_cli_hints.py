@@ -30,7 +30,7 @@ ANSWERED = {
     "run --timeout 5x": "'5x' is not a time, such as 90, 90s, 5m or 1h30m.",
     "run --model": "Option '--model' requires an argument.",
     "threads lst": "Did you mean `list`?",
-    "runs nonsense": "The commands are list, costs, show.",
+    "runs nonsense": "The commands are list, costs, show, compare.",
     "models lst": "'lst' is not one of 'list', 'pull'.",
     "run --field city": "--field 'city' is not NAME=VALUE.",
 }

@@ -113,6 +113,7 @@ def test_runs_are_filtered_summed_up_and_shown_with_their_requests(project: Call
         "beyond": ["show", "--requests=3"],
         "odd": ["show", "--requests=x"],
         "events": ["show", "--requests", "--type", "usage"],
+        "compare": ["compare", "none", "none"],
     }
     ended = run_many({name: (["runs", *words], root, b"") for name, words in calls.items()})
 
@@ -135,7 +136,8 @@ def test_runs_are_filtered_summed_up_and_shown_with_their_requests(project: Call
     assert "has no request 3. Its requests are 1 to 2." in ended["beyond"].err
     assert "takes the number of a request, not 'x'" in ended["odd"].err
     assert "--requests shows no events" in ended["events"].err
-    assert {ended[name].code for name in ("unknown", "when", "beyond", "odd", "events")} == {2}
+    assert "no run has the id 'none'" in ended["compare"].err
+    assert {ended[name].code for name in ("unknown", "when", "beyond", "odd", "events", "compare")} == {2}
 
 
 def test_runs_whose_requests_are_not_kept_say_why(project: Callable[..., Path]) -> None:

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from llm_do.cli.actions.project_store import align_columns
 from llm_do.cli.actions.stored_runs import found_run, gone_line, run_line
 from llm_do.errors import UsageError
+from llm_do.runtime.record.events import event_from_dict
+from llm_do.runtime.record.stored_records import Filter
+from llm_do.text.sanitizer import sanitize
 from llm_do.threads.sqlite.sqlite_store import SqliteStore
 
-__all__ = ["request_number", "show_requests"]
+if TYPE_CHECKING:
+    from llm_do.ui.live.run_comparison import ComparedRun, RunComparison
+
+__all__ = ["compare_runs", "request_number", "show_requests"]
 
 
 def request_number(text: str, form: str, types: Sequence[str] | None) -> int | None:
@@ -46,3 +54,40 @@ async def show_requests(
     usage = found.usage
     head = run_line(found, usage.total_tokens if usage else 0, usage.cost_usd if usage else None)
     return [head, "", *(requests.lines() if number is None else requests.lines_of(number))]
+
+
+async def compare_runs(store: SqliteStore, first: str, second: str, *, as_json: bool) -> Sequence[str]:
+    """Where two runs parted, and then what each of them came to."""
+    from llm_do.ui.live.run_comparison import RunComparison
+
+    comparison = RunComparison(await _compared(store, first), await _compared(store, second))
+    if as_json:
+        return [json.dumps(comparison.to_data(), ensure_ascii=False, indent=2)]
+    lines = [*_parting_lines(comparison), "", *align_columns(comparison.rows())]
+    if not comparison.same_output:
+        lines += ["", "output:", *(f"  {sanitize(line)}".rstrip() for line in comparison.output_diff())]
+    return lines
+
+
+async def _compared(store: SqliteStore, run: str) -> ComparedRun:
+    from llm_do.ui.live.run_comparison import ComparedRun
+
+    found = await found_run(store, run)
+    recorded = await store.observations(Filter(run_id=found.id))
+    events = [event for event in (event_from_dict(each.data) for each in recorded) if event is not None]
+    return ComparedRun(found, await store.exchanges(found.id), events)
+
+
+def _parting_lines(comparison: RunComparison) -> list[str]:
+    runs = comparison.first, comparison.second
+    lost = [each for each in runs if not each.exchanges and each.usage.requests]
+    if lost:
+        return [
+            f"where they parted isn't known: of run {each.name}, {gone_line(each.record) or 'no request is kept'}"
+            for each in lost
+        ]
+    parting = comparison.parting
+    if parting is None:
+        return ["all requests and answers are the same"]
+    block = [f"  {sanitize(line)}".rstrip() for line in parting.block]
+    return [f"{sanitize(parting.where)}: {sanitize(parting.what)}", *block]

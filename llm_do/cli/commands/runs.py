@@ -1,4 +1,4 @@
-"""`llm-do runs`: list, show, costs."""
+"""`llm-do runs`: list, costs, show, compare."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
     no_args_is_help=True,
-    help="List recorded runs, show one, and sum up what they cost.",
+    help="List recorded runs, show one, compare two, and sum up what they cost.",
 )
 
 Entry = Annotated[str | None, typer.Option("--entry", metavar="NAME", help="Only runs of this entry.")]
@@ -183,3 +183,33 @@ def show(
         return runs.print_from_store(project, named, sent, verbatim=as_json, title=True)
     lines_of = partial(runs.show_run, run=run, form=shown, types=types, columns=columns, color=color)
     return runs.print_from_store(project, named, lines_of, verbatim=shown != "text", title=True)
+
+
+@app.command(cls=ProjectFirst)
+def compare(
+    *,
+    project: p.Project = None,
+    first: Annotated[str, typer.Argument(metavar="RUN_ID", help="A run's id or a prefix of it.", show_default=False)],
+    second: Annotated[str, typer.Argument(metavar="RUN_ID", help="The other run's.", show_default=False)],
+    named: p.OfProject = None,
+    form: p.Form = "text",
+    _debug: p.Debug = False,
+) -> int:
+    """Compare two runs: where they parted, and what each of them came to.
+
+    Calls are compared by their path, and requests by their number.
+
+    \b
+    Examples:
+      llm-do runs compare 5f3c 81aa
+    """
+    from llm_do.cli.actions.stored_requests import compare_runs
+    from llm_do.cli.actions.stored_runs import print_from_store
+
+    return print_from_store(
+        project,
+        named,
+        lambda store: compare_runs(store, first, second, as_json=form == "json"),
+        verbatim=form == "json",
+        title=True,
+    )

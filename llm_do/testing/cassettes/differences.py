@@ -5,16 +5,17 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from llm_do._startup.frozen import frozen
 from llm_do.errors import CassetteMissError
-from llm_do.runtime.record.sent_request import SentRequest, canonical_text
+from llm_do.runtime.request.request_differences import RequestDifference, RequestPart, request_differences
 from llm_do.text.text_diff import text_diff
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project
     from llm_do.runtime.record.exchanges import RequestPlace
+    from llm_do.runtime.record.sent_request import SentRequest
     from llm_do.testing.cassettes.cassette import Recorded
 
 __all__ = ["Difference", "Sources", "describe_differences", "explain_miss"]
@@ -159,92 +160,56 @@ def _closest(recorded: Sequence[Recorded], used: Collection[int], call: str, pla
 
 def describe_differences(before: SentRequest, after: SentRequest, agent: str, sources: Sources) -> list[Difference]:
     """What differs between two requests of an agent, what is written in files first."""
-    found: list[Difference] = []
-    old, new = before.setup, after.setup
-    if old["model"] != new["model"]:
-        place = sources.setting(agent, "model")
-        found.append(Difference(f"{agent}'s model has changed", old["model"], new["model"], *place))
-    if old["instructions"] != new["instructions"]:
-        line = _first_new_line(old["instructions"], new["instructions"]).strip()
-        place = sources.line_of(agent, lambda text: bool(line) and text.strip() == line)
-        what = f"{agent}'s instructions have changed"
-        found.append(Difference(what, old["instructions"], new["instructions"], *place))
-    if canonical_text(old["output"]) != canonical_text(new["output"]):
-        place = sources.setting(agent, "output")
-        found.append(Difference(f"{agent}'s output schema has changed", old["output"], new["output"], *place))
-    found += _tool_differences(before, after, agent, sources)
-    found += _setting_differences(before, after, agent, sources)
-    found += _message_differences(before.messages, after.messages, agent)
-    return found
-
-
-def _tool_differences(before: SentRequest, after: SentRequest, agent: str, sources: Sources) -> list[Difference]:
-    old, new = _by_name(before.setup["tools"]), _by_name(after.setup["tools"])
-    found: list[Difference] = []
-    for name in [*old, *(each for each in new if each not in old)]:
-        one, other = old.get(name), new.get(name)
-        if canonical_text(one) == canonical_text(other):
-            continue
-        file, line = sources.tool(name) if one and other else (None, None)
-        if file is None:
-            file, line = sources.agent(agent)
-        if one is None:
-            what = f"{agent} has the tool {name}, which it didn't have,"
-        elif other is None:
-            what = f"{agent} no longer has the tool {name}, which it had,"
-        elif one.get("description") != other.get("description"):
-            what = f"the description of the tool {name} has changed"
-        else:
-            what = f"the schema of the tool {name} has changed"
-        found.append(Difference(what, one, other, file, line))
-    if not found and canonical_text(before.setup["tools"]) != canonical_text(after.setup["tools"]):
-        file, line = sources.agent(agent)
-        found.append(Difference(f"the order of {agent}'s tools has changed", list(old), list(new), file, line))
-    return found
-
-
-def _by_name(tools: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    return {str(tool.get("name") or canonical_text(tool)): tool for tool in tools}
-
-
-def _setting_differences(before: SentRequest, after: SentRequest, agent: str, sources: Sources) -> list[Difference]:
-    old, new = before.setup["settings"], after.setup["settings"]
     return [
-        Difference(f"{agent}'s setting {name} has changed", old.get(name), new.get(name), *sources.setting(agent, name))
-        for name in sorted({*old, *new})
-        if canonical_text(old.get(name)) != canonical_text(new.get(name))
+        Difference(_words(found, agent), found.before, found.after, *_place(found, agent, sources))
+        for found in request_differences(before, after)
     ]
 
 
-def _message_differences(
-    before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]], agent: str
-) -> list[Difference]:
-    """The first message that differs; those after it follow from it."""
-    for number, (one, other) in enumerate(zip(before, after, strict=False)):
-        if canonical_text(one) != canonical_text(other):
-            return [_part_difference(one, other, agent, first=number == 0)]
-    if len(before) != len(after):
-        rest = list(before[len(after) :]) or list(after[len(before) :])
-        word = "shorter" if len(before) > len(after) else "longer"
-        old, new = (rest, None) if len(before) > len(after) else (None, rest)
-        return [Difference(f"the conversation of {agent} is {word} than it was", old, new)]
-    return []
+_WORDS: Mapping[RequestPart, str] = {
+    "model": "{agent}'s model has changed",
+    "instructions": "{agent}'s instructions have changed",
+    "output": "{agent}'s output schema has changed",
+    "tools": "the order of {agent}'s tools has changed",
+    "setting": "{agent}'s setting {name} has changed",
+    "input": "the input of {agent} has changed",
+    "prompt": "a later prompt of {agent} has changed",
+    "result": "the result of {name} is not what it was",
+    "conversation": "the conversation of {agent} has changed",
+}
+"""What has happened to a part of an agent's requests."""
 
 
-def _part_difference(one: Mapping[str, Any], other: Mapping[str, Any], agent: str, *, first: bool) -> Difference:
-    old, new = cast("list[Any]", one["parts"]), cast("list[Any]", other["parts"])
-    for before, after in zip(old, new, strict=False):
-        if canonical_text(before) == canonical_text(after):
-            continue
-        kind = after.get("part_kind")
-        if kind == "user-prompt" and before.get("part_kind") == kind:
-            what = f"the input of {agent} has changed" if first else f"a later prompt of {agent} has changed"
-            return Difference(what, before.get("content"), after.get("content"))
-        if kind == "tool-return" and before.get("part_kind") == kind:
-            tool = after.get("tool_name")
-            return Difference(f"the result of {tool} is not what it was", before.get("content"), after.get("content"))
-        return Difference(f"the conversation of {agent} has changed", before, after)
-    return Difference(f"the conversation of {agent} has changed", old, new)
+def _words(found: RequestDifference, agent: str) -> str:
+    if found.part == "length":
+        return f"the conversation of {agent} is {'shorter' if found.after is None else 'longer'} than it was"
+    if found.part != "tool":
+        return _WORDS[found.part].format(agent=agent, name=found.name)
+    if found.before is None:
+        return f"{agent} has the tool {found.name}, which it didn't have,"
+    if found.after is None:
+        return f"{agent} no longer has the tool {found.name}, which it had,"
+    changed = found.before.get("description") != found.after.get("description")
+    return f"the {'description' if changed else 'schema'} of the tool {found.name} has changed"
+
+
+def _place(found: RequestDifference, agent: str, sources: Sources) -> tuple[str | None, int | None]:
+    """Where a part of an agent's requests is written; nowhere for what a run brings."""
+    match found.part:
+        case "model" | "output":
+            return sources.setting(agent, found.part)
+        case "instructions":
+            line = _first_new_line(found.before, found.after).strip()
+            return sources.line_of(agent, lambda text: bool(line) and text.strip() == line)
+        case "setting":
+            return sources.setting(agent, found.name)
+        case "tool":
+            place = sources.tool(found.name) if found.before and found.after else (None, None)
+            return place if place[0] is not None else sources.agent(agent)
+        case "tools":
+            return sources.agent(agent)
+        case _:
+            return None, None
 
 
 def _first_new_line(old: str, new: str) -> str:

@@ -18,7 +18,7 @@ from llm_do.ui.live.call_tree import seconds_text
 from llm_do.ui.live.event_lines import usage_text
 from llm_do.ui.terminal.screen import paint
 
-__all__ = ["SentRequests"]
+__all__ = ["SentRequests", "answer_lines"]
 
 _INDENT = "  "
 
@@ -268,6 +268,18 @@ def _value(value: object) -> Iterator[str]:
 def _text(text: str) -> Iterator[str]:
     for line in text.splitlines() or [""]:
         yield f"{_INDENT}{sanitize(line)}".rstrip()
+
+
+def answer_lines(exchange: Exchange) -> list[str]:
+    """What came back, as lines that are equal if two answers are."""
+    outcome = exchange.outcome
+    if outcome.response is None:
+        return [*exchange.partial.splitlines(), f"failed: {outcome.failure}"]
+    lines: list[str] = []
+    for part in _response(exchange)["parts"]:
+        label, content = _part({name: value for name, value in part.items() if name != "signature"})
+        lines += [label, *_value(content)]
+    return lines
 
 
 def _messages(count: int) -> str:
