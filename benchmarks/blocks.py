@@ -1,9 +1,10 @@
-"""The longest time for which the event loop is held up: by a large result, and by many agents called at once."""
+"""The longest time for which the event loop is held up: by a large result, many agents called at once, many tools."""
 
 from __future__ import annotations
 
 import asyncio
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tests.support.scripted import call, script
 
 ROWS = 600_000
 AGENTS = 2_000
+TOOLS = 1_000
 ROUNDS = 3
 
 
@@ -25,6 +27,26 @@ def rows() -> list[dict[str, Any]]:
 async def many(input: object, ctx: Any) -> int:
     """Call many agents at once."""
     return len(await asyncio.gather(*(ctx.call("worker", "x") for _ in range(AGENTS))))
+
+
+def tools() -> list[Callable[..., str]]:
+    """Return many functions, none of which has been a tool before."""
+
+    def one(number: int) -> Callable[..., str]:
+        def tool(path: str, count: int = 1, names: list[str] | None = None) -> str:
+            """Do a thing.
+
+            Args:
+                path: Where.
+                count: How often.
+                names: For whom.
+            """
+            return "done"
+
+        tool.__name__ = f"tool_{number}"
+        return tool
+
+    return [one(number) for number in range(TOOLS)]
 
 
 async def _block(runtime: Any) -> float:
@@ -40,7 +62,12 @@ def main() -> list[Figure]:
         agents = runtime_of([agent("worker", script("done"))], many)
         one = min(asyncio.run(_block(result)) for _ in range(ROUNDS))
         other = min(asyncio.run(_block(agents)) for _ in range(ROUNDS))
+        third = min(
+            asyncio.run(_block(runtime_of([agent("main", script(call("tool_1", path="x"), "done"), tools=tools())])))
+            for _ in range(ROUNDS)
+        )
     return [
         Figure(f"longest block, {ROWS} rows", one, 50, "ms"),
         Figure(f"longest block, {AGENTS} agents at once", other, 50, "ms"),
+        Figure(f"longest block, an agent of {TOOLS} tools", third, 50, "ms"),
     ]

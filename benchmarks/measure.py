@@ -142,7 +142,7 @@ def as_a_service() -> Iterator[None]:
     before = gc.get_threshold()
     gc.collect()
     gc.freeze()
-    gc.set_threshold(100_000, 10, 10)
+    gc.set_threshold(30_000, 10, 10)
     try:
         yield
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -14,9 +15,15 @@ BEAT = 0.005
 
 @dataclass
 class Blocks:
-    """The longest time, in seconds, in which the loop didn't come round."""
+    """The longest time, in seconds, in which the loop didn't come round.
+
+    Args:
+        longest: As a clock on the wall shows it: other threads and programs add to it.
+        longest_work: The processor time of the loop's own thread alone.
+    """
 
     longest: float = 0.0
+    longest_work: float = 0.0
 
 
 @asynccontextmanager
@@ -26,11 +33,14 @@ async def measured_blocks() -> AsyncIterator[Blocks]:
     blocks = Blocks()
 
     def beat(due: float) -> None:
-        nonlocal timer
-        now = loop.time()
+        nonlocal timer, worked
+        now, work = loop.time(), time.thread_time()
         blocks.longest = max(blocks.longest, now - due)
+        blocks.longest_work = max(blocks.longest_work, work - worked)
+        worked = work
         timer = loop.call_at(now + BEAT, beat, now + BEAT)
 
+    worked = time.thread_time()
     timer = loop.call_at(loop.time() + BEAT, beat, loop.time() + BEAT)
     try:
         yield blocks

@@ -5,6 +5,7 @@ A built agent holds no state of a run. The model is chosen at each call.
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import weakref
 from collections.abc import Mapping
@@ -59,6 +60,9 @@ __all__ = ["AgentBuilder", "builder_of"]
 UNLIMITED = 1_000_000
 """Retries of a tool call: failing calls must never exhaust PydanticAI's limit, since the runtime has its own."""
 
+SLICE = 10
+"""Functions whose schemas are made before the event loop gets its turn."""
+
 _builders: WeakKeyDictionary[Project, AgentBuilder] = WeakKeyDictionary()
 _builders_lock = threading.Lock()
 
@@ -102,6 +106,19 @@ class AgentBuilder:
                 if known is None or not known.is_current():
                     known = self._built[spec] = self._build_or_explain(spec)
         return known
+
+    async def prepare(self, spec: AgentSpec) -> None:
+        """Make the tools of an agent that has many, a few at a time, so that building it holds nothing up."""
+        if len(spec.tools) <= SLICE or spec in self._built:
+            return
+        for number, item in enumerate(spec.tools, 1):
+            try:
+                if self._callable_tool(item) is None:
+                    self._tool(spec, item)
+            except Exception:  # noqa: BLE001 (building the agent raises it, with all that explains it)
+                return
+            if number % SLICE == 0:
+                await asyncio.sleep(0)
 
     def _build_or_explain(self, spec: AgentSpec) -> BuiltAgent:
         fault = agent_fault(spec)

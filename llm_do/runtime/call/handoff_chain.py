@@ -58,6 +58,7 @@ class HandoffChain:
         # What keeps the first agent from beginning leaves the conversation as it was.
         turn.messages[:] = history
         while True:
+            await ctx.runtime.builder.prepare(spec)
             site = self._site(spec.name, len(route))
             child = agent_context(ctx, spec, input, site, turn.toolkits)
             self.agent = spec.name

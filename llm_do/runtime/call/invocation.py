@@ -69,11 +69,11 @@ async def invoke(
     try:
         if found.kind == "agent":
             spec: AgentSpec = found.value
-            input = checked_input(ctx, spec.name, spec.input_model or PromptInput, value)
             if ctx.frame.agents is None:
                 # No more agents than requests: others would only wait for a slot, having held up the loop.
                 ctx.frame.agents = Turnstile(ctx.runtime.config.settings.max_concurrency)
             async with ctx.frame.agents:
+                input = checked_input(ctx, spec.name, spec.input_model or PromptInput, value)
                 return await HandoffChain(ctx, site, turn).run(spec, input)
         if found.kind == "flow":
             return await _call_flow(found, value, ctx, site, turn)

@@ -34,6 +34,10 @@ class Builder(Protocol):
         """The agent of a declaration, ready to run."""
         ...
 
+    async def prepare(self, spec: AgentSpec) -> None:
+        """Do what takes long in building an agent, and let others go on meanwhile."""
+        ...
+
     def toolset(self, name: str) -> AbstractToolset[Any] | None:
         """The toolset of a name; None if there is none."""
         ...

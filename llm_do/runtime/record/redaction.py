@@ -136,6 +136,10 @@ def redactor() -> Redactor:
     return _redactor(tuple((name, value) for name, value in all_now if value is not None and _secrets(name, value)))
 
 
+_PIECE = 2**18
+"""Bytes that are searched for secrets in one go."""
+
+
 class RedactedFile(io.RawIOBase):
     """A binary file for writing from whose text secrets are removed, also where they come in several pieces.
 
@@ -158,15 +162,20 @@ class RedactedFile(io.RawIOBase):
     def write(self, data: Buffer, /) -> int:
         """Write bytes; the last of them are written with what comes next."""
         raw = bytes(data)
-        self._pieces.append(raw)
-        self._size += len(raw)
+        # A search holds up all other threads until it ends.
+        for start in range(0, len(raw), _PIECE):
+            self._add(raw[start : start + _PIECE])
+        return len(raw)
+
+    def _add(self, piece: bytes) -> None:
+        self._pieces.append(piece)
+        self._size += len(piece)
         if self._size > 2 * self._kept + 65_536:
             text = self._text()
             cut = self._redact.safe_cut(text, len(text) - self._kept)
             self._put(text[:cut])
             rest = text[cut:].encode("utf-8", "surrogateescape")
             self._pieces, self._size = [rest], len(rest)
-        return len(raw)
 
     def close(self) -> None:
         """Write the rest, and close the file."""

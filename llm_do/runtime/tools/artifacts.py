@@ -9,6 +9,7 @@ import contextlib
 import os
 import re
 import secrets
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from llm_do.errors import LlmDoError
@@ -51,7 +52,7 @@ def open_artifact(project: Project, label: str) -> tuple[BinaryIO, str] | None:
         return None
 
 
-def save_artifact(project: Project, label: str, data: bytes) -> str | None:
+def save_artifact(project: Project, label: str, pieces: Iterable[bytes]) -> str | None:
     """Save a complete result; return its path, or None if it can't be saved."""
     opened = open_artifact(project, label)
     if opened is None:
@@ -59,7 +60,8 @@ def save_artifact(project: Project, label: str, data: bytes) -> str | None:
     file, path = opened
     try:
         with file:
-            file.write(data)
+            for piece in pieces:
+                file.write(piece)
     except OSError:
         return None
     return path

@@ -5,7 +5,7 @@ Results and failure texts that are too long keep their head and tail.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -21,8 +21,8 @@ from llm_do.text.surrogates import replace_surrogates
 __all__ = ["SaveArtifact", "limit_output", "limit_result", "truncate_text"]
 
 
-SaveArtifact = Callable[[bytes], str | None]
-"""Saves a complete result and returns its path; None if it can't be saved."""
+SaveArtifact = Callable[[Iterable[bytes]], str | None]
+"""Saves a complete result, given in pieces, and returns its path; None if it can't be saved."""
 
 
 async def limit_result(value: Any, limit: int, keep: SaveArtifact | None = None) -> ToolOutput:
@@ -59,23 +59,23 @@ def limit_output(value: Any, limit: int, keep: SaveArtifact | None = None) -> To
             return ToolOutput(
                 [part.for_model for part in parts], [part.for_events for part in parts], sum(sizes) if sizes else None
             )
-    if is_large(cast("object", value)) and len(raw := _large_bytes(value)) > limit:
-        text = _head_and_tail(raw, limit, keep(raw) if keep is not None else None)
-        return ToolOutput(text, text, len(raw))
+    if is_large(cast("object", value)) and (size := sum(map(len, pieces := _pieces(value)))) > limit:
+        text = _head_and_tail(pieces, limit, keep(pieces) if keep is not None else None)
+        return ToolOutput(text, text, size)
     shown = to_json_data(value, strict=True)
     if shown is None:  # NaN becomes null, which the model should see as such
         return ToolOutput("null", None)
     raw = (shown if isinstance(shown, str) else output_text(shown)).encode("utf-8", "replace")
     if len(raw) <= limit:
         return ToolOutput(shown, shown, len(raw))
-    text = _head_and_tail(raw, limit, keep(raw) if keep is not None else None)
+    text = _head_and_tail([raw], limit, keep([raw]) if keep is not None else None)
     return ToolOutput(text, text, len(raw))
 
 
-def _large_bytes(value: Any) -> bytes:
-    """A large result as it would be saved: text as it is, anything else as JSON."""
+def _pieces(value: Any) -> list[bytes]:
+    """A large result as it would be saved, in pieces: text as it is, anything else as JSON."""
     parts = text_parts(value) if isinstance(value, str) else json_parts(value, strict=True)
-    return b"".join(part.encode("utf-8", "replace") for part in parts)
+    return [part.encode("utf-8", "replace") for part in parts]
 
 
 def truncate_text(text: str, limit: int) -> str:
@@ -89,20 +89,40 @@ def truncate_text(text: str, limit: int) -> str:
     if len(text) * 4 <= limit:
         return text
     raw = text.encode()
-    return text if len(raw) <= limit else _head_and_tail(raw, limit)
+    return text if len(raw) <= limit else _head_and_tail([raw], limit)
 
 
-def _head_and_tail(raw: bytes, limit: int, kept: str | None = None) -> str:
+def _head_and_tail(pieces: Sequence[bytes], limit: int, kept: str | None = None) -> str:
     """Return the head (two thirds of the space) and the tail (one third), cut between characters.
 
     The notice between them says what was left out; it counts towards the limit if a third of that is enough for it.
     """
     where = f"all of it is in the file {kept}" if kept is not None else "ask for a smaller part"
+    size = sum(map(len, pieces))
 
     def note(cut: int) -> str:
-        return f"\n[... {cut} of {len(raw)} bytes left out; {where} ...]\n"
+        return f"\n[... {cut} of {size} bytes left out; {where} ...]\n"
 
-    room = max(limit - len(note(len(raw)).encode()), limit * 2 // 3)
-    head = raw[: room * 2 // 3].decode("utf-8", "ignore")
-    tail = raw[len(raw) - room // 3 :].decode("utf-8", "ignore")
-    return f"{head}{note(len(raw) - len(head.encode()) - len(tail.encode()))}{tail}"
+    room = max(limit - len(note(size).encode()), limit * 2 // 3)
+    head = _head(pieces, room * 2 // 3).decode("utf-8", "ignore")
+    tail = _tail(pieces, room // 3).decode("utf-8", "ignore")
+    return f"{head}{note(size - len(head.encode()) - len(tail.encode()))}{tail}"
+
+
+def _head(pieces: Iterable[bytes], length: int) -> bytes:
+    head = b""
+    for piece in pieces:
+        if len(head) >= length:
+            break
+        head += piece[: length - len(head)]
+    return head
+
+
+def _tail(pieces: Sequence[bytes], length: int) -> bytes:
+    tail = b""
+    for piece in reversed(pieces):
+        missing = length - len(tail)
+        if missing <= 0:
+            break
+        tail = piece[max(len(piece) - missing, 0) :] + tail
+    return tail
