@@ -13,6 +13,9 @@ __all__ = ["BatchWriter"]
 SOON = 1.0
 """Seconds that what nothing depends on may wait for more to be written."""
 
+PROMPTLY = 0.02
+"""Seconds that what is worth keeping may wait: what follows from it comes within a few, and then one batch has both."""
+
 
 class BatchWriter:
     """Writes the batches of one run, one at a time.
@@ -47,14 +50,25 @@ class BatchWriter:
             except RuntimeError:  # called from a worker thread: the next batch includes it
                 return
 
+    def start_promptly(self) -> None:
+        """Write what is queued now in a moment, unless something depends on it before."""
+        self._start_within(PROMPTLY)
+
     def start_soon(self) -> None:
         """Write what is queued now a little later, unless something else is written before."""
+        self._start_within(SOON)
+
+    def _start_within(self, seconds: float) -> None:
         self._queued = True
-        if self._timer is None and (self._task is None or self._task.done()):
-            try:
-                self._timer = asyncio.get_running_loop().call_later(SOON, self.start)
-            except RuntimeError:  # called from a worker thread
-                return
+        if self._task is not None and not self._task.done():
+            return
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:  # called from a worker thread: the next batch includes it
+            return
+        if self._timer is None or self._timer.when() > loop.time() + seconds:
+            self._stop_timer()
+            self._timer = loop.call_later(seconds, self.start)
 
     async def flush(self) -> None:
         """Wait until everything that has been queued is on disk.

@@ -1,9 +1,8 @@
 """`StoreRecorder`: writes a run to a store as it happens.
 
-Events and messages are queued and written in batches, one transaction each, without holding up the run. A tool call
-and its result each start a batch. The runtime waits for the batch before what can't be taken back: before a request is
-sent, everything that led to it is on disk, and before a tool with effects runs, the call and the response that asked
-for it.
+Events and messages are queued and written in batches, one transaction each, without holding up the run. The runtime
+waits for the batch before what can't be taken back: before a request is sent, everything that led to it is on disk, and
+before a tool with effects runs, the call and the response that asked for it.
 """
 
 from __future__ import annotations
@@ -52,21 +51,11 @@ if TYPE_CHECKING:
 
 __all__ = ["TRANSIENT", "StoreRecorder", "StoreRecording"]
 
-URGENT = frozenset(
-    {
-        "tool_call",
-        "tool_result",
-        "approval_requested",
-        "approval_resolved",
-        "state_changed",
-        "handoff",
-        "retry",
-    }
-)
-"""Events that are written immediately; others may wait a moment for more to be written.
+URGENT = frozenset({"approval_requested", "retry"})
+"""Events that are written immediately: a person may take long to answer, and a restarted run has a new recording."""
 
-`retry` is one of them because a run that restarts after a conflict gets a new recording.
-"""
+PROMPT = frozenset({"tool_call", "tool_result", "approval_resolved", "state_changed", "handoff"})
+"""Events that are mostly followed at once by something that waits for them; all others may wait longer."""
 
 TRANSIENT = frozenset({"text"})
 """Events that aren't stored: a later event repeats their content in full."""
@@ -199,6 +188,8 @@ class StoreRecording:
             self._exchanges.count(event)
         if event.type in URGENT:
             self._writer.start()
+        elif event.type in PROMPT:
+            self._writer.start_promptly()
         else:
             self._writer.start_soon()
 
@@ -214,7 +205,7 @@ class StoreRecording:
     def save_messages(self, messages: Sequence[ModelMessage]) -> None:
         """Queue the entry agent's history as it is now, without waiting for it to be written."""
         self._unsaved = list(messages)
-        self._writer.start()
+        self._writer.start_promptly()
 
     async def flush(self, *, required: bool = False) -> None:
         """Wait until everything queued so far is on disk."""

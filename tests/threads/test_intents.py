@@ -14,7 +14,7 @@ from pydantic_ai.messages import ModelMessage, ToolReturnPart
 
 from llm_do import CallContext, StoreError, tool
 from llm_do.runtime.record.thread_store import Batch
-from llm_do.threads import SqliteStore
+from llm_do.threads import SqliteStore, batch_writer
 from tests.support.runs import agent, heard, runtime_of
 from tests.support.scripted import call, script
 from tests.threads.thread_support import on_thread, runtime_on, stored_messages
@@ -179,3 +179,26 @@ def test_events_are_on_disk_in_order_without_holes(tmp_path: Path) -> None:
     assert all(each == list(range(len(each))) for each in seen)
     assert len(stored_messages(store)) == 6
     asyncio.run(store.aclose())
+
+
+class Counting(SqliteStore):
+    """Counts the batches that a run writes."""
+
+    batches = 0
+
+    async def write(self, batch: Batch) -> None:
+        self.batches += 1
+        await super().write(batch)
+
+
+def test_what_a_call_leaves_is_written_before_it_and_with_what_follows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One commit has the response and the intent, the next one the result and the history that is sent."""
+    monkeypatch.setattr(batch_writer, "PROMPTLY", 60.0)  # a slow machine may take longer than usual
+    calls = [call("pay", {"to": f"n{number}"}, f"p{number}") for number in range(5)]
+    spec = agent("main", script(*calls, "done"), tools=[looking(tmp_path, [])])
+    store = Counting(tmp_path / "state.db")
+
+    assert on_thread(runtime_on(store, spec), "go")[0].status == "completed"
+    assert store.batches <= 2 * len(calls) + 2

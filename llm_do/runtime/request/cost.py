@@ -18,6 +18,12 @@ IN_PROCESS = frozenset({"test", "function", "script", "local"})
 """Systems of models that run in this process, cost nothing, and count tokens as they like."""
 
 
+MOST_UNLISTED = 1000
+"""Models without a price that are remembered: to find out that there is none takes as long as the rest of a request."""
+
+_unlisted: set[tuple[str, str | None, str | None]] = set()
+
+
 def response_usage(response: ModelResponse, tokens: RequestUsage | None = None) -> Usage:
     """What one response used, its price included where it is known.
 
@@ -64,7 +70,14 @@ def _price(response: ModelResponse) -> float | None:
         return float(response.usage.cost)
     if not response.model_name:
         return None
+    name = response.model_name, response.provider_url, response.provider_name
+    if name in _unlisted:
+        return None
     try:
         return float(response.cost().total_price)
+    except LookupError:
+        if len(_unlisted) < MOST_UNLISTED:
+            _unlisted.add(name)
     except Exception:  # noqa: BLE001 (a price that can't be computed is an unknown one, and doesn't end the run)
-        return None
+        pass
+    return None

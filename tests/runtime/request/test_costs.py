@@ -12,6 +12,7 @@ from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.usage import RequestUsage
 
 from llm_do import AgentSpec, BudgetError, RunResult, Runtime, RuntimeConfig, Usage
+from llm_do.runtime.request.cost import response_usage
 from tests.support.openai_server import Request, serve
 from tests.support.runs import agent, carry_out, heard, project_of, runtime_of
 from tests.support.scripted import call, script
@@ -166,3 +167,20 @@ def test_an_in_process_model_needs_no_price() -> None:
 
     assert result.status == "completed"
     assert result.usage.cost_usd is None
+
+
+class Asked(ModelResponse):
+    """Counts how often its price is looked up."""
+
+    count = 0
+
+    def cost(self) -> Any:
+        Asked.count += 1
+        raise LookupError("no such model")
+
+
+def test_a_model_without_a_price_is_looked_up_once() -> None:
+    response = Asked([TextPart("x")], usage=RequestUsage(input_tokens=1), model_name="ours", provider_name="looked-up")
+
+    assert [response_usage(response).cost_usd for _ in range(3)] == [None] * 3
+    assert Asked.count == 1
