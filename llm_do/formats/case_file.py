@@ -15,6 +15,7 @@ from pydantic import ConfigDict, Discriminator, Field, Tag
 from llm_do.diagnostics.codes import cases as problems
 from llm_do.diagnostics.diagnostic import Diagnostic
 from llm_do.errors import Status
+from llm_do.formats.shared_parts import CassetteOptions
 from llm_do.formats.syntax.source import KeyPath, Node, Source
 from llm_do.formats.syntax.yaml_nodes import parse_yaml
 from llm_do.formats.validation.fields import (
@@ -29,6 +30,7 @@ from llm_do.formats.validation.fields import (
     text_or_object,
 )
 from llm_do.formats.validation.output_schema import check_output
+from llm_do.formats.validation.regexes import regex_fault, unreadable_patterns
 from llm_do.formats.validation.validator import Parsed, parse_result, report_exclusive_keys, validate
 from llm_do.policy.pattern import PatternError, parse_pattern
 from llm_do.text.json_paths import JsonPathError, parse_json_path
@@ -37,7 +39,6 @@ __all__ = [
     "Answers",
     "AtMost",
     "CaseFile",
-    "CassetteOptions",
     "ColumnFile",
     "ContentFile",
     "DefaultsFile",
@@ -139,14 +140,6 @@ class LiveFile(Strict):
 
     repeat: int = Field(default=1, ge=1, description="How many times it is run.")
     pass_rate: float = Field(default=1.0, gt=0, le=1, alias="pass", description="The part of these that has to pass.")
-
-
-class CassetteOptions(Strict):
-    """How requests are compared with recorded ones."""
-
-    ignore: list[Text] = Field(
-        default_factory=list[Text], description="Regular expressions of text that counts as equal, such as dates."
-    )
 
 
 class DefaultsFile(Strict):
@@ -278,8 +271,7 @@ def _name_rules(test: Node, first: dict[str, Node]) -> Iterator[Diagnostic]:
 
 
 def _option_rules(node: Node, loc: KeyPath) -> Iterator[Diagnostic]:
-    for path in _texts_at(node, (*loc, "cassette", "ignore")):
-        yield from _regex_fault(node, path)
+    yield from unreadable_patterns(node, (*loc, "cassette", "ignore"))
 
 
 def _expect_rules(node: Node, loc: KeyPath) -> Iterator[Diagnostic]:
@@ -304,7 +296,7 @@ def _expect_rules(node: Node, loc: KeyPath) -> Iterator[Diagnostic]:
 
 
 def _content_rules(node: Node, loc: KeyPath) -> Iterator[Diagnostic]:
-    yield from _regex_fault(node, (*loc, "matches"))
+    yield from regex_fault(node, (*loc, "matches"))
     yield from check_output(node, (*loc, "schema"))
     values = node.at((*loc, "json"))
     for path in values.entries if values is not None else ():
@@ -319,13 +311,3 @@ def _texts_at(node: Node, loc: KeyPath) -> list[KeyPath]:
     found = node.at(loc)
     items = found.items if found is not None else ()
     return [(*loc, index) for index, item in enumerate(items) if isinstance(item.scalar, str) and item.scalar]
-
-
-def _regex_fault(node: Node, loc: KeyPath) -> Iterator[Diagnostic]:
-    found = node.at(loc)
-    if found is None or not isinstance(found.scalar, str):
-        return
-    try:
-        re.compile(found.scalar)
-    except (re.error, OverflowError, RecursionError) as error:
-        yield problems.unreadable_regex(found.scalar, str(error)).at(found.place)

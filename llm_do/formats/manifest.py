@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Discriminator, Field, Tag
 
 from llm_do.diagnostics.codes import shape as problems
 from llm_do.diagnostics.diagnostic import Diagnostic
-from llm_do.formats.shared_parts import FlowFile, ThreadsFile
+from llm_do.formats.shared_parts import CassetteOptions, FlowFile, ThreadsFile
 from llm_do.formats.syntax.json_nodes import parse_json
 from llm_do.formats.syntax.source import KeyPath, Node, format_key_path
 from llm_do.formats.toolset_config import ToolsetConfig, server_faults
@@ -31,6 +31,7 @@ from llm_do.formats.validation.fields import (
     model_setting_names,
     text_or_object,
 )
+from llm_do.formats.validation.regexes import unreadable_patterns
 from llm_do.formats.validation.validator import (
     Parsed,
     find_misspelled_keys,
@@ -250,6 +251,9 @@ class ManifestFile(Strict):
         default_factory=list[FunctionRef], description="Functions whose text is added to instructions at run time."
     )
     record: bool = Field(default=True, description="Whether prompts and results are kept on disk.")
+    cassette: CassetteOptions = Field(
+        default_factory=CassetteOptions.model_construct, description="What recordings of runs hold besides requests."
+    )
     threads: Opt[ThreadsFile] = Field(default=None, description="Where threads are kept, and their defaults.")
     generated_agents_dir: Path | None = Field(
         default=None, description="Folder in which `agent_create` writes agents; without it none can be created."
@@ -292,6 +296,7 @@ def _rules(node: Node) -> list[Diagnostic]:
         found.append(problems.unsupported_auth_mode().at(mode.place))
     found += _entry_rules(node)
     found += _file_rules(node)
+    found += unreadable_patterns(node, ("cassette", "ignore"))
     found += find_misspelled_keys(node, ("model_settings",), model_setting_names())
     for name, config in node.entries["toolsets"].entries.items() if "toolsets" in node.entries else ():
         found += _server_rules(node, ("toolsets", name), config)

@@ -12,7 +12,19 @@ from pydantic import Discriminator, Field
 
 from llm_do.formats.validation.fields import FunctionRef, Models, ModelSettings, Name, Opt, Strict, Text
 
-__all__ = ["CompactionFile", "FlowFile", "StateGate", "ThreadsFile"]
+__all__ = ["CassetteOptions", "CompactionFile", "FlowFile", "StateGate", "ThreadsFile"]
+
+
+class CassetteOptions(Strict):
+    """What cassettes hold, and how requests are compared with those in them."""
+
+    tools: list[Text] = Field(
+        default_factory=list[Text],
+        description="Names of tools, or patterns such as `notes_*`, whose results are recorded and replayed.",
+    )
+    ignore: list[Text] = Field(
+        default_factory=list[Text], description="Regular expressions of text that counts as equal, such as dates."
+    )
 
 
 class StateGate(Strict):

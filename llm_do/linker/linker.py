@@ -55,7 +55,7 @@ from llm_do.policy.rules import Policy
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.flow_spec import FlowSpec, every_agent, every_caller
 from llm_do.project.functions import takes_context
-from llm_do.project.project import EntrySpec, Project
+from llm_do.project.project import CassetteSettings, EntrySpec, Project
 from llm_do.project.registry import Registry
 from llm_do.project.tools.builtin_toolsets import BuiltinToolset
 
@@ -349,6 +349,7 @@ def _assemble(linked: _Linked, entry: EntrySpec | None, policy: Policy) -> Proje
         generated_agents_dir=directory,
         code_patterns=(*manifest.agent_files, *manifest.python_files),
         data_folders=tuple(manifest.data_folders),
+        cassette=CassetteSettings(tuple(manifest.cassette.tools), tuple(manifest.cassette.ignore)),
         sandbox=sandbox_spec(manifest.sandbox),
         modules=_modules(linked),
     )

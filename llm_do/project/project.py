@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Budget",
+    "CassetteSettings",
     "EntrySpec",
     "Overrides",
     "Project",
@@ -97,6 +98,19 @@ class Overrides:
 
     calls_require_approval: bool | None = None
     attachments_require_approval: bool | None = None
+
+
+@frozen
+class CassetteSettings:
+    """The manifest's `cassette`: what recordings of runs hold besides requests.
+
+    Args:
+        tools: Names or patterns of tools whose results are recorded and replayed.
+        ignore: Regular expressions of text that counts as equal.
+    """
+
+    tools: Sequence[str] = ()
+    ignore: Sequence[str] = ()
 
 
 @frozen
@@ -214,6 +228,7 @@ class Project:
         code_patterns: The manifest's paths and globs of agent files and Python files.
         data_folders: Folders whose Python files are data: nothing in them is loaded, so tools may write them.
         sandbox: How commands that run without approval are confined.
+        cassette: What recordings of runs hold besides requests.
         warnings: Warnings from linking.
         modules: Keeps the project's Python modules importable.
 
@@ -246,6 +261,7 @@ class Project:
     code_patterns: Sequence[str] = ()
     data_folders: Sequence[str] = ()
     sandbox: SandboxSpec = field(default_factory=SandboxSpec)
+    cassette: CassetteSettings = field(default_factory=CassetteSettings)
     warnings: Sequence[Diagnostic] = ()
     modules: Modules | None = field(default=None, repr=False)
 

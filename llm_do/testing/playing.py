@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Played", "Question", "ToolRun", "play"]
 
-_OWN_OPTIONS = ("answers", "entry", "thread_id", "user_id", "cassette", "record_cassette", "ignore")
+_OWN_OPTIONS = ("answers", "entry", "thread_id", "user_id", "cassette", "record_cassette", "ignore", "recorded_tools")
 
 
 @frozen
@@ -141,6 +141,7 @@ def play(
     cassette: str | os.PathLike[str] | None = None,
     record_cassette: bool = False,
     ignore: Sequence[str] = (),
+    recorded_tools: Sequence[str] | None = None,
     **options: Unpack[PlayOptions],
 ) -> Played:
     """Run a project with scripted or recorded answers, once or turn by turn.
@@ -161,6 +162,8 @@ def play(
             ends the run with a `CassetteMissError`.
         record_cassette: Ask the models and write the cassette, instead of reading it.
         ignore: Regular expressions of text in requests that counts as equal, such as dates.
+        recorded_tools: Names or patterns of tools whose results are in the cassette, too; None takes the project's
+            `cassette.tools`.
 
     Returns:
         What the run did. A run that ends early doesn't raise; check `status`.
@@ -207,7 +210,7 @@ def play(
             options["model"] = f"script:{_script_path(answers, Path(folder))}"
         recorder = None
         if cassette is not None:
-            recorder = _use_cassette(options, Path(cassette), linked, ignore, record=record_cassette)
+            recorder = _use_cassette(options, Path(cassette), linked, ignore, recorded_tools, record=record_cassette)
         runtime = Runtime(linked, approvals=approver.mode or approver.answer, **options)
         begin = partial(_run_turns, runtime, inputs, approver, entry=entry, thread_id=thread_id, user_id=user_id)
         turns = run_blocking(begin)
@@ -222,15 +225,22 @@ def play(
 
 
 def _use_cassette(
-    options: PlayOptions, path: Path, project: Project, ignore: Sequence[str], *, record: bool
+    options: PlayOptions,
+    path: Path,
+    project: Project,
+    ignore: Sequence[str],
+    tools: Sequence[str] | None,
+    *,
+    record: bool,
 ) -> CassetteRecorder | None:
     """Set the transport that records or replays; return the recorder, if there is one."""
     from llm_do.testing.cassettes.files import player_of, recorder_for
 
     if not record:
-        options["transport"] = player_of(path, project, again="play(..., record_cassette=True)", ignore=ignore)
+        again = "play(..., record_cassette=True)"
+        options["transport"] = player_of(path, project, again=again, ignore=ignore, tools=tools)
         return None
-    options["transport"] = recorder = recorder_for(project, ignore)
+    options["transport"] = recorder = recorder_for(project, ignore, tools)
     return recorder
 
 

@@ -38,6 +38,8 @@ from llm_do.runtime.context.emission import emit, flush_record, record_tool, wai
 from llm_do.runtime.context.hooks import HookAbort, HookPoint
 from llm_do.runtime.record.outcomes import ToolOutcome, ToolOutput, ToolStatus
 from llm_do.runtime.record.results import ApprovalRecord, ErrorRecord, Usage, arguments_data
+from llm_do.runtime.record.transport import ToolTimedOutError
+from llm_do.runtime.toolcall.carried_call import carried
 from llm_do.runtime.toolcall.gatekeeper import run_in_transaction, wait_for_gates
 from llm_do.runtime.toolcall.new_code import notice_new_code, with_notices
 from llm_do.runtime.tools.approval_requirement import (
@@ -288,8 +290,9 @@ class _ToolCall:
         timer = asyncio.timeout(limit)
         try:
             async with timer, notice_new_code(ctx, self.part, traits.facts.kind) as notices:
+                handler = carried(ctx, self.part, traits.facts.kind, self.handler)
                 value, output, changes = await run_in_transaction(
-                    ctx, self.part, self.gates, self.args, self.handler, traits.succeeded
+                    ctx, self.part, self.gates, self.args, handler, traits.succeeded
                 )
             output = with_notices(output, notices)
             return self._outcome("success", output, changes=changes), value
@@ -301,9 +304,12 @@ class _ToolCall:
                 raise
             if isinstance(error, ContentChangedError) and self.decision is not None and self.decision.basis is not None:
                 raise
-            timed_out = isinstance(error, TimeoutError) and timer.expired()
+            late = timer.expired() or isinstance(error, ToolTimedOutError)
+            timed_out = isinstance(error, TimeoutError) and late
             outcome = (
-                self.ended("timed_out", f"timed out after {limit:g} s", error) if timed_out else self._failed(error)
+                self.ended("timed_out", f"timed out after {limit or 0:g} s", error)
+                if timed_out
+                else self._failed(error)
             )
             return outcome, outcome.output.for_model
         finally:

@@ -145,6 +145,12 @@ class Case:
         return [pattern for each in options for pattern in each.ignore]
 
     @property
+    def recorded_tools(self) -> Sequence[str] | None:
+        """Names or patterns of tools whose results are recorded; None for those of the project."""
+        options = [each.cassette for each in (self.written, self.defaults) if each.cassette is not None]
+        return next((each.tools for each in options if each.tools), None)
+
+    @property
     def live(self) -> LiveFile:
         """How it is run live."""
         return self.written.live or self.defaults.live or LiveFile()

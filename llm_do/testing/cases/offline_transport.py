@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from llm_do.errors import CassetteMissError
 from llm_do.models.providers.model_names import split_name
+from llm_do.runtime.record.transport import Transport
 from llm_do.testing.cassettes.recorded_model import RecordedModel
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ _SCRIPTED = ("script", "test")
 """Models that are part of the test, and answer alike each time."""
 
 
-class OfflineTransport:
+class OfflineTransport(Transport):
     """A transport that never asks a provider."""
 
     def __init__(self) -> None:

@@ -159,10 +159,10 @@ def _transport(case: Case, plan: Plan, workspace: Workspace, cassette: Path) -> 
     if plan.mode == "live":
         return None
     if plan.mode == "record":
-        return recorder_for(workspace.project, case.ignore)
+        return recorder_for(workspace.project, case.ignore, case.recorded_tools)
     if plan.names_models or not os.path.lexists(cassette):
         return OfflineTransport()
-    return player_of(cassette, workspace.project, again=plan.again, ignore=case.ignore)
+    return player_of(cassette, workspace.project, again=plan.again, ignore=case.ignore, tools=case.recorded_tools)
 
 
 def _run(case: Case, plan: Plan, workspace: Workspace, transport: _Transport) -> Ran:
@@ -206,7 +206,7 @@ def _unasked(player: CassettePlayer, cassette: Path, plan: Plan) -> list[Failure
     if not unused:
         return []
     what = "1 recording was not asked for" if len(unused) == 1 else f"{len(unused)} recordings were not asked for"
-    lines = [f"request {each.number} of {each.path}" for each in unused[:20]]
+    lines = [each.what for each in unused[:20]]
     more = [f"… {len(unused) - 20} more"] if len(unused) > 20 else []
     hint = _record(plan, player.recorded_usage)
     block = "\n".join([*lines, *more])

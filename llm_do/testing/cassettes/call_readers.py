@@ -9,6 +9,7 @@ from llm_do.runtime.record.sent_request import RequestReader
 
 if TYPE_CHECKING:
     from llm_do.runtime.record.exchanges import RequestPlace
+    from llm_do.runtime.record.transport import ToolPlace
 
 __all__ = ["CallReaders"]
 
@@ -29,8 +30,14 @@ class CallReaders:
         """The reader of a request's call."""
         return self._readers.setdefault((place.call_id, place.purpose), RequestReader(self._clean))
 
-    def call(self, place: RequestPlace) -> str:
-        """The id of a request's call without that of its run, and with tool calls numbered.
+    def tool_call(self, place: ToolPlace) -> str:
+        """The number of a tool call in its call; a replayed answer has it already."""
+        reader = self._readers.get((place.call_id, "step"))
+        known = reader is not None and place.tool_call_id in reader.tool_call_ids
+        return reader.number(place.tool_call_id) if reader is not None and known else place.tool_call_id
+
+    def call(self, place: RequestPlace | ToolPlace) -> str:
+        """The id of a request's or a tool's call without that of its run, and with tool calls numbered.
 
         A provider makes up the ids of tool calls, and an agent that is called as a tool has one in its call id. The
         runs after a session's first have their number in front.

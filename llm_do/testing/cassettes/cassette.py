@@ -8,17 +8,18 @@ are computed when it is read.
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, field
 from typing import Any
 
 from llm_do._startup.frozen import frozen
+from llm_do.formats.server_listings import ListedTool
 from llm_do.runtime.record.exchanges import ModelFacts, Purpose
 from llm_do.runtime.record.request_outcome import RequestOutcome
 from llm_do.runtime.record.results import Usage
 from llm_do.runtime.record.sent_request import SentRequest, canonical_text, message_data
 from llm_do.testing.cassettes.outcome_data import outcome_data
+from llm_do.testing.cassettes.recorded_tools import RecordedTool, natural
 from llm_do.testing.cassettes.text_lines import with_lines
 
 __all__ = ["VERSION", "Cassette", "Recorded"]
@@ -54,9 +55,14 @@ class Recorded:
     partial: str = ""
 
     @property
+    def what(self) -> str:
+        """What was recorded, in a few words."""
+        return f"request {self.number} of {self.path}"
+
+    @property
     def order(self) -> tuple[object, ...]:
         """Where it stands in the file: by call, as in a tree, not by when it happened."""
-        return _natural(self.call), self.number, self.purpose, self.attempt
+        return natural(self.call), self.number, self.purpose, self.attempt
 
 
 @frozen
@@ -67,11 +73,15 @@ class Cassette:
         exchanges: The exchanges, in the order of the tree of calls.
         models: What is known of each model, by the name that it was requested by.
         made: When and by which version it was recorded.
+        tools: The recorded calls of tools, in the same order.
+        servers: The tools of servers, by the names of the servers.
     """
 
     exchanges: Sequence[Recorded] = ()
     models: Mapping[str, ModelFacts] = field(default_factory=dict[str, ModelFacts])
     made: str = ""
+    tools: Sequence[RecordedTool] = ()
+    servers: Mapping[str, Sequence[ListedTool]] = field(default_factory=dict[str, "Sequence[ListedTool]"])
 
     @property
     def usage(self) -> Usage:
@@ -101,7 +111,11 @@ class Cassette:
             name: {"system": facts.system, "name": facts.name, "profile": dict(facts.profile)}
             for name, facts in sorted(self.models.items())
         }
-        data = {"models": models, "agents": setups, "exchanges": rows}
+        data: dict[str, Any] = {"models": models, "agents": setups, "exchanges": rows}
+        if self.servers:
+            data["servers"] = {name: [asdict(tool) for tool in tools] for name, tools in sorted(self.servers.items())}
+        if self.tools:
+            data["tools"] = [each.to_dict() for each in sorted(self.tools, key=lambda each: each.order)]
         return (
             json.dumps({"cassette": VERSION, "made": self.made, **with_lines(data)}, indent=1, ensure_ascii=False)
             + "\n"
@@ -130,9 +144,3 @@ def _shared(before: Sequence[Mapping[str, Any]], messages: Sequence[Mapping[str,
 def _response_message(outcome: RequestOutcome) -> list[Mapping[str, Any]]:
     """The response as the next request of its call sends it."""
     return [message_data(outcome.response, str, str)] if outcome.response is not None else []
-
-
-def _natural(call: str) -> tuple[tuple[int, str], ...]:
-    """A call's id with its numbers as numbers."""
-    words: Iterable[str] = re.findall(r"\d+|\D+", call)
-    return tuple((int(word), "") if word.isdigit() else (0, word) for word in words)

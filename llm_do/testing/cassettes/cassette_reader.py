@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from llm_do._startup.frozen import frozen
 from llm_do.errors import UsageError
+from llm_do.formats.server_listings import ListedTool
 from llm_do.runtime.record.exchanges import ModelFacts
 from llm_do.runtime.record.request_outcome import RequestOutcome
 from llm_do.runtime.record.results import Usage
@@ -32,6 +33,7 @@ from llm_do.testing.cassettes.file_faults import (
     raise_fault,
 )
 from llm_do.testing.cassettes.outcome_data import SPELLINGS, InvalidAnswerError, outcome_of
+from llm_do.testing.cassettes.recorded_tools import ENDINGS, RecordedTool
 from llm_do.testing.cassettes.text_lines import LinesError, without_lines
 
 __all__ = ["parse_cassette"]
@@ -42,6 +44,8 @@ _FILE = {
     "models": Field("object"),
     "agents": Field("object"),
     "exchanges": Field("list"),
+    "servers": Field("object", required=False),
+    "tools": Field("list", required=False),
 }
 _MODEL = {"system": Field("text"), "name": Field("text"), "profile": Field("object")}
 _SETUP = {
@@ -66,6 +70,20 @@ _EXCHANGE = {
     "failure": Field("object", required=False),
     "partial": Field("text", required=False),
 }
+_LISTED = {"name": Field("text"), "description": Field("any"), "schema": Field("object")}
+_TOOL = {
+    "call": Field("text"),
+    "path": Field("text"),
+    "tool": Field("text"),
+    "tool_call": Field("text"),
+    "args": Field("object"),
+    "returned": Field("any", required=False),
+    "content": Field("any", required=False),
+    "failed": Field("object", required=False),
+    "timed_out": Field("flag", required=False),
+    "needs_approval": Field("object", required=False),
+}
+_FAILED = {"type": Field("text"), "message": Field("text"), "hint": Field("text", required=False)}
 _MESSAGE = {"kind": Field("text"), "parts": Field("list")}
 _USAGE = {
     "requests": Field("count", required=False),
@@ -166,7 +184,28 @@ def _read(data: Mapping[str, Any]) -> Cassette:
         exchanges.append(recorded)
         answered = [] if outcome.response is None else [message_data(outcome.response, str, str)]
         histories[recorded.call, purpose] = history.extended(answered)
-    return Cassette(exchanges, models, data["made"])
+    tools = [_tool(each, ("tools", number)) for number, each in enumerate(data.get("tools", ()))]
+    servers = {name: _server(name, listed) for name, listed in data.get("servers", {}).items()}
+    return Cassette(exchanges, models, data["made"], tools, servers)
+
+
+def _tool(data: object, path: Path) -> RecordedTool:
+    row = checked_object(data, path, _TOOL, "the tool's result")
+    ended = {name: value for name, value in row.items() if name in ENDINGS or name == "content"}
+    if len([name for name in ended if name in ENDINGS]) != 1:
+        raise FileFault(f"a tool's result has one of {', '.join(f'`{name}`' for name in ENDINGS)}", path)
+    if "failed" in row:
+        checked_object(row["failed"], (*path, "failed"), _FAILED, "the failure")
+    return RecordedTool(row["call"], row["path"], row["tool"], row["tool_call"], row["args"], ended)
+
+
+def _server(name: str, data: object) -> Sequence[ListedTool]:
+    path: Path = ("servers", name)
+    listed = checked_value(data, path, Field("list"), name)
+    return [
+        ListedTool(**checked_object(each, (*path, number), _LISTED, "the tool"))
+        for number, each in enumerate(cast("list[object]", listed))
+    ]
 
 
 def _known_setup(row: Mapping[str, Any], path: Path, setups: Mapping[str, Any]) -> str:

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from llm_do.runtime.record.exchanges import RequestPlace
     from llm_do.runtime.record.sent_request import SentRequest
     from llm_do.testing.cassettes.cassette import Recorded
+    from llm_do.testing.cassettes.recorded_tools import RecordedTool
 
-__all__ = ["Difference", "Sources", "describe_differences", "explain_miss"]
+__all__ = ["Difference", "Sources", "describe_differences", "explain_miss", "explain_missing_result"]
 
 
 @frozen
@@ -135,6 +136,36 @@ def explain_miss(
         block="\n".join(
             [first.block, *(f"{each.what}{each.place}\n{each.block}" for each in found[1:])],
         ),
+    )
+
+
+def explain_missing_result(
+    recorded: Sequence[RecordedTool], asked: RecordedTool, sources: Sources
+) -> CassetteMissError:
+    """The error for a tool call whose result isn't recorded."""
+    file, line = sources.tool(asked.tool)
+    place = f" ({file}:{line})" if file is not None else ""
+    found = f"the cassette has no result of {asked.tool}{place} for {asked.path}"
+    of_tool = [each for each in recorded if each.tool == asked.tool and each.path == asked.path]
+    if not of_tool:
+        return CassetteMissError(
+            f"{found}: none was recorded",
+            hint=f"`cassette.tools` has named {asked.tool} only since the recording, or the tool was denied then.",
+            agent_path=asked.path,
+            file=file,
+            line=line,
+        )
+    if any(each.key == asked.key for each in of_tool):
+        what = "it was called fewer times with these arguments"
+        return CassetteMissError(f"{found}: {what}", agent_path=asked.path, file=file, line=line)
+    same = next((each for each in of_tool if each.tool_call == asked.tool_call), of_tool[0])
+    difference = Difference("its arguments", dict(same.args), dict(asked.args))
+    return CassetteMissError(
+        f"{found}: its arguments have changed since the recording",
+        agent_path=asked.path,
+        file=file,
+        line=line,
+        block=difference.block,
     )
 
 

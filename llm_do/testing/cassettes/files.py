@@ -38,13 +38,22 @@ def read_cassette(path: Path) -> Cassette:
     return parse_cassette(text, str(path))
 
 
-def player_of(path: Path, project: Project, *, again: str, ignore: Sequence[str] = ()) -> CassettePlayer:
-    """A transport that answers a project's requests from a file; `again` is the command that records it again."""
-    return CassettePlayer(read_cassette(path), Masks(project.root, redactor(), ignore), Sources(project), again)
+def player_of(
+    path: Path, project: Project, *, again: str, ignore: Sequence[str] = (), tools: Sequence[str] | None = None
+) -> CassettePlayer:
+    """A transport that answers a project's requests from a file.
+
+    `again` is the command that records it again, `ignore` are patterns besides the project's, and `tools` replaces its
+    `cassette.tools`.
+    """
+    masks = Masks(project.root, redactor(), (*project.cassette.ignore, *ignore))
+    named = project.cassette.tools if tools is None else tools
+    return CassettePlayer(read_cassette(path), masks, Sources(project), again, named)
 
 
-def recorder_for(project: Project, ignore: Sequence[str] = ()) -> CassetteRecorder:
-    """A transport that records a project's requests."""
+def recorder_for(project: Project, ignore: Sequence[str] = (), tools: Sequence[str] | None = None) -> CassetteRecorder:
+    """A transport that records a project's requests, and the results of `tools`."""
     from llm_do import __version__
 
-    return CassetteRecorder(Masks(project.root, redactor(), ignore), __version__)
+    masks = Masks(project.root, redactor(), (*project.cassette.ignore, *ignore))
+    return CassetteRecorder(masks, __version__, project.cassette.tools if tools is None else tools)

@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
 
 from pydantic_ai.models import Model
 
 from llm_do.errors import CassetteMissError
+from llm_do.formats.server_listings import ListedTool
 from llm_do.runtime.record.request_outcome import RequestOutcome
 from llm_do.runtime.record.sent_request import SentRequest, read_request
-from llm_do.runtime.record.transport import Answer
+from llm_do.runtime.record.transport import Answer, Transport
 from llm_do.testing.cassettes.call_readers import CallReaders
-from llm_do.testing.cassettes.differences import Sources, explain_miss
+from llm_do.testing.cassettes.differences import Sources, explain_miss, explain_missing_result
 from llm_do.testing.cassettes.recorded_model import RecordedModel
+from llm_do.testing.cassettes.recorded_tools import RecordedTool, answer_of
+from llm_do.text.globs import matches_any
+from llm_do.text.json_data import to_json_data
 
 if TYPE_CHECKING:
     from llm_do.runtime.record.exchanges import RequestPlace
     from llm_do.runtime.record.results import Usage
-    from llm_do.runtime.record.transport import Ask, OutgoingRequest
+    from llm_do.runtime.record.transport import Ask, OutgoingRequest, ToolPlace
     from llm_do.testing.cassettes.cassette import Cassette, Recorded
     from llm_do.testing.cassettes.masks import Masks
 
 __all__ = ["CassettePlayer"]
 
 
-class CassettePlayer:
+class CassettePlayer(Transport):
     """A transport that answers each request with its recording.
 
     A request is answered by the first unused recording of its call that has its key, else by the first of its agent's
@@ -38,9 +42,14 @@ class CassettePlayer:
         masks: Cleans requests as the recorder did, and puts the project's folder back into answers.
         sources: Where the parts of a request are written, for the error of a miss.
         again: The command that records the cassette again.
+        tools: Names or patterns of tools whose results are in the cassette.
     """
 
-    def __init__(self, cassette: Cassette, masks: Masks, sources: Sources, again: str) -> None:
+    def __init__(
+        self, cassette: Cassette, masks: Masks, sources: Sources, again: str, tools: Sequence[str] = ()
+    ) -> None:
+        self._patterns = tools
+        self._used_tools: set[int] = set()
         self._cassette = cassette
         self._masks = masks
         self._sources = sources
@@ -57,9 +66,11 @@ class CassettePlayer:
         return self._cassette.usage
 
     @property
-    def unused(self) -> list[Recorded]:
-        """The recordings that no request has asked for."""
-        return [each for number, each in enumerate(self._recorded) if number not in self._used]
+    def unused(self) -> list[Recorded | RecordedTool]:
+        """The recordings that no request and no tool call has asked for."""
+        requests = [each for number, each in enumerate(self._recorded) if number not in self._used]
+        tools = [each for number, each in enumerate(self._cassette.tools) if number not in self._used_tools]
+        return [*requests, *tools]
 
     def stand_in(self, agent: str, named: Sequence[str] | None) -> Sequence[tuple[Model, str]]:
         """Models that are never asked, with the names and profiles that an agent's requests were recorded with.
@@ -102,6 +113,46 @@ class CassettePlayer:
         if show is not None and (text := recorded.partial or _text(outcome)):
             show(text)
         return Answer(outcome, recorded.partial)
+
+    def carries(self, tool: str) -> bool:
+        """Whether a tool's calls are answered from the cassette."""
+        return matches_any(tool, self._patterns)
+
+    async def call_tool(self, place: ToolPlace, args: Mapping[str, Any], run: Callable[[], Awaitable[Any]]) -> Any:
+        """Return or raise what the tool did when it was recorded.
+
+        Raises:
+            CassetteMissError: The call wasn't recorded.
+        """
+        text = self._masks.portable(json.dumps(to_json_data(dict(args)), ensure_ascii=False))
+        call, number = self._readers.call(place), self._readers.tool_call(place)
+        asked = RecordedTool(call, place.path, place.tool, number, json.loads(text), {})
+        fitting = [
+            (at, each)
+            for at, each in enumerate(self._cassette.tools)
+            if at not in self._used_tools and each.key == asked.key
+        ]
+        tests: Sequence[Callable[[RecordedTool], bool]] = (
+            lambda each: (each.call, each.tool_call) == (call, number),
+            lambda each: each.path == place.path,
+        )
+        for test in tests:
+            for at, each in fitting:
+                if test(each):
+                    self._used_tools.add(at)
+                    return answer_of(json.loads(self._masks.here(json.dumps(each.ended, ensure_ascii=False))))
+        error = explain_missing_result(self._cassette.tools, asked, self._sources)
+        error.hint = f"{error.hint} {self._cost()}" if error.hint else self._cost()
+        self.misses.append(error)
+        raise error
+
+    def listed(self, server: str) -> Sequence[ListedTool] | None:
+        """The tools that a server had when it was recorded; None if it was not."""
+        kept = self._cassette.servers.get(server)
+        if kept is None:
+            return None
+        text = self._masks.here(json.dumps([asdict(tool) for tool in kept], ensure_ascii=False))
+        return [ListedTool(**each) for each in json.loads(text)]
 
     def _find(self, call: str, place: RequestPlace, sent: SentRequest) -> int | None:
         unused = [

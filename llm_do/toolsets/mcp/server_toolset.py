@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -11,9 +12,10 @@ from typing import Any, Self
 from pydantic_ai import ModelRetry, RunContext, ToolDefinition
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.toolsets.abstract import ToolsetTool
+from pydantic_ai.toolsets.external import TOOL_SCHEMA_VALIDATOR
 
 from llm_do.errors import RunError, ToolError, UsageError
-from llm_do.formats.server_listings import model_names
+from llm_do.formats.server_listings import ListedTool, model_names
 from llm_do.formats.toolset_config import McpConfig
 from llm_do.policy.tool_facts import ToolFacts
 from llm_do.project.tools.tool_schemas import is_included
@@ -70,6 +72,9 @@ class McpServerToolset(ServerToolset):
 
         A server that is unavailable raises `RunError` if it is required; otherwise the run continues without it.
         """
+        transport = ctx.deps.runtime.config.transport
+        if transport is not None and (kept := transport.listed(self.name)) is not None:
+            return self._recorded(kept, ctx)
         session = self._session(ctx.deps)
         try:
             found = await self._list_tools(session, ctx)
@@ -86,9 +91,37 @@ class McpServerToolset(ServerToolset):
             if is_included(name, self.config.include, self.config.exclude):
                 _warn_once(ctx.deps, f"{self.name} {name}", f"the MCP server {self.name}: {name} is left out, {reason}")
         offered = (own for own in found if is_included(own, self.config.include, self.config.exclude))
-        return {
+        tools = {
             name: replace(found[own], toolset=self, tool_def=self._definition(name, own, found[own]))
             for own, name in model_names(offered, self.prefix)
+        }
+        if transport is not None:
+            definitions = {own: tool.tool_def for own, tool in found.items()}
+            listed = [
+                ListedTool(own, each.description, each.parameters_json_schema) for own, each in definitions.items()
+            ]
+            names = [f"{self.prefix}_{name}" if self.prefix else name for name in tools]
+            transport.keep_listing(self.name, listed, names)
+        return tools
+
+    def _recorded(
+        self, kept: Sequence[ListedTool], ctx: RunContext[CallContext]
+    ) -> dict[str, ToolsetTool[CallContext]]:
+        """The tools as they were recorded; the server isn't asked."""
+        own = {tool.name: tool for tool in kept if is_included(tool.name, self.config.include, self.config.exclude)}
+        return {
+            name: ToolsetTool(
+                toolset=self,
+                tool_def=ToolDefinition(
+                    name=name,
+                    description=own[each].description,
+                    parameters_json_schema=dict(own[each].schema),
+                    metadata=self._metadata(each),
+                ),
+                max_retries=ctx.max_retries,
+                args_validator=TOOL_SCHEMA_VALIDATOR,
+            )
+            for each, name in model_names(own, self.prefix)
         }
 
     async def call_tool(
