@@ -58,6 +58,18 @@ def run(
         str | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write the report to a file.", show_default=False),
     ] = None,
+    base: Annotated[
+        str | None,
+        typer.Option(
+            "--base",
+            metavar="FILE",
+            help="With --format markdown: compare with an earlier JSON report.",
+            show_default=False,
+        ),
+    ] = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="Run again what a changed file can reach, until Ctrl-C.")
+    ] = False,
     processes: Annotated[
         int | None,
         typer.Option(
@@ -102,6 +114,8 @@ def run(
         form=form,
         output=output,
         processes=processes,
+        watch=watch,
+        base=base,
         seconds=seconds,
         no_color=no_color,
     )

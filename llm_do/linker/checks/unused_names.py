@@ -17,7 +17,7 @@ from llm_do.project.agent_spec import AgentSpec, ToolsetRef
 from llm_do.project.flow_spec import FlowSpec, every_caller
 from llm_do.project.registry import Registered
 
-__all__ = ["find_unused", "listed_names"]
+__all__ = ["find_unused", "listed_names", "reachable"]
 
 
 def listed_names(spec: AgentSpec) -> list[str]:
@@ -40,7 +40,7 @@ def _names_used(caller: AgentSpec | FlowSpec) -> list[str]:
     return names
 
 
-def _reachable(start: Iterable[str], callers: Mapping[str, AgentSpec | FlowSpec]) -> set[str]:
+def reachable(start: Iterable[str], callers: Mapping[str, AgentSpec | FlowSpec]) -> set[str]:
     """Return the agents and flows that are reachable from some names through what agents list and flows run."""
     seen: set[str] = set()
     waiting = list(start)
@@ -82,9 +82,9 @@ def find_unused(
 
 def _tops(start: Iterable[str], callers: Mapping[str, AgentSpec | FlowSpec]) -> list[str]:
     """Return the agents and flows that nothing reaches; a flow stands for its members and what they reach."""
-    reached = _reachable(start, callers)
+    reached = reachable(start, callers)
     lost = [name for name, caller in callers.items() if isinstance(caller, FlowSpec) and name not in reached]
-    below = {name: _reachable([name], callers) for name in lost}
+    below = {name: reachable([name], callers) for name in lost}
     inner = {inner for name in lost for inner in below[name] if inner != name}
     found: list[str] = []
     for name in sorted(lost, key=inner.__contains__):  # those inside of others only where they are in a circle

@@ -71,6 +71,10 @@ class Plan:
         """Whether it has models of its own, so that recordings of others don't apply."""
         return bool(self.model or self.models)
 
+    def repeats(self, case: Case) -> int:
+        """How many times a case is run."""
+        return (self.repeat or case.live.repeat) if self.mode == "live" else 1
+
 
 @frozen
 class Case:

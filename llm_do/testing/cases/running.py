@@ -77,7 +77,7 @@ def run_case(project: Path, case: Case, plan: Plan) -> CaseRun:
     """
     started = time.monotonic()
     live = plan.mode == "live"
-    repeats = (plan.repeat or case.live.repeat) if live else 1
+    repeats = plan.repeats(case)
     attempts = [_guarded(project, case, plan) for _ in range(repeats)]
     passed = sum(each.status == "passed" for each in attempts)
     enough = passed >= repeats * (case.live.pass_rate if live else 1)

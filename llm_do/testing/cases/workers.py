@@ -41,11 +41,14 @@ class Job:
     plan: Plan
 
     @property
+    def repeats(self) -> int:
+        """How many times it is run."""
+        return self.plan.repeats(self.case)
+
+    @property
     def seconds(self) -> float:
         """How long it may take before its process is ended."""
-        live = self.plan.mode == "live"
-        repeats = (self.plan.repeat or self.case.live.repeat) if live else 1
-        return repeats * (self.case.seconds + _GRACE)
+        return self.repeats * (self.case.seconds + _GRACE)
 
 
 def run_jobs(project: Path, jobs: Sequence[Job], processes: int) -> Iterator[tuple[int, CaseRun]]:

@@ -6,8 +6,9 @@ import os
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from llm_do._startup.frozen import frozen
 from llm_do.cli.actions.link_report import show
 from llm_do.cli.arguments.target import project_at, user_path
 from llm_do.cli.process.streams import Results, warn
@@ -15,24 +16,25 @@ from llm_do.errors import UsageError
 from llm_do.linker.sources.test_files import read_tests
 from llm_do.linker.subprocess_check import check_in_subprocess
 from llm_do.models.providers.model_names import anchor_path, check_model_name, parse_override
-from llm_do.runtime.record.results import Usage
+from llm_do.testing.cases.announcement import describe_requests
 from llm_do.testing.cases.case import Case, Column, Plan, all_cases, columns_of
-from llm_do.testing.cases.results import SuiteResult, cost_note
+from llm_do.testing.cases.results import SuiteResult
 from llm_do.testing.cases.suite import SuiteRun, default_processes, run_suite, select
 from llm_do.testing.cases.workers import Job
-from llm_do.testing.cassettes.files import read_cassette
 from llm_do.testing.reports.text_report import Progress, failure_lines, summary_line
 from llm_do.text.words import did_you_mean
 from llm_do.ui.terminal.screen import paint, wants_color
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from llm_do.cli.actions.testing.options import TestOptions
+    from llm_do.linker.sources.test_files import TestSource
     from llm_do.project.project import Project
+    from llm_do.testing.reports.base_report import Base
     from llm_do.testing.reports.text_report import Paint
 
-__all__ = ["agent_names", "run_tests"]
+__all__ = ["LinkedTests", "ReportTarget", "link_tests", "project_facts", "run_linked", "run_tests"]
 
 _WIDTH = 80
 
@@ -45,36 +47,100 @@ def run_tests(options: TestOptions, results: Results) -> int:
     """
     options.check()
     path = project_at(options.project)
-    file = _report_file(options)
-    checked = check_in_subprocess(
-        path, "llm_do.cli.actions.testing.action:agent_names", seconds=options.seconds, tests=True
-    )
+    target = _report_target(options)
+    if options.watch:
+        from llm_do.cli.actions.testing.watching import watch_tests
+
+        return watch_tests(options, results, path, target)
+    linked = link_tests(path, options)
+    return 3 if linked is None else run_linked(linked, options, results, target)
+
+
+@frozen
+class LinkedTests:
+    """A project that links, with its tests.
+
+    Args:
+        path: The project's folder, manifest or `.agent` file.
+        root: Its folder.
+        tests: Its test files.
+        facts: What `project_facts` found.
+    """
+
+    path: Path
+    root: Path
+    tests: Sequence[TestSource]
+    facts: Mapping[str, Any]
+
+
+def link_tests(path: Path, options: TestOptions) -> LinkedTests | None:
+    """Link a project with its tests, and show what is wrong with them; None if that is an error."""
+    task = "llm_do.cli.actions.testing.action:project_facts"
+    checked = check_in_subprocess(path, task, seconds=options.seconds, tests=True)
     show(checked, no_color=options.no_color)
     if checked.failed:
-        return 3
-    tests = read_tests(checked.root)
-    cases = select(all_cases(tests), options.text)
-    if not cases:
-        raise _no_tests(checked.root, all_cases(tests), options.text)
-    jobs = _jobs(cases, _plan(options, checked.data or ()), columns_of(tests) if options.matrix else None)
-    return _Testing(options, results, path, checked.root, jobs).run(file)
-
-
-def agent_names(project: Project) -> list[str]:
-    """The names of a project's agents."""
-    from llm_do.project.flow_spec import every_agent
-
-    return sorted({spec.name for spec, _ in every_agent(project.registry)})
-
-
-def _report_file(options: TestOptions) -> Path | None:
-    if options.output is None:
         return None
-    from llm_do.testing.reports.report_file import check_report_file
+    return LinkedTests(path, checked.root, read_tests(checked.root), checked.data)
 
-    file = user_path(options.output)
-    check_report_file(file)
-    return file
+
+def run_linked(
+    linked: LinkedTests,
+    options: TestOptions,
+    results: Results,
+    target: ReportTarget,
+    *,
+    only: Collection[str] | None = None,
+) -> int:
+    """Run the tests of a project that are chosen, of these `only` those with the ids named; returns the exit code.
+
+    Raises:
+        UsageError: There are no tests.
+    """
+    every = all_cases(linked.tests)
+    cases = select(every, options.text)
+    if not cases:
+        raise _no_tests(linked.root, every, options.text)
+    cases = [case for case in cases if only is None or case.id in only]
+    plan = _plan(options, linked.facts["agents"])
+    jobs = _jobs(cases, plan, columns_of(linked.tests) if options.matrix else None)
+    return _Testing(options, results, linked.path, linked.root, jobs).run(target)
+
+
+def project_facts(project: Project) -> dict[str, Any]:
+    """The names of a project's agents, and what of it leads to what, as JSON data."""
+    from llm_do.project.flow_spec import every_agent
+    from llm_do.testing.watching.reach import connections_of
+
+    agents = sorted({spec.name for spec, _ in every_agent(project.registry)})
+    return {"agents": agents, "connections": connections_of(project)}
+
+
+@frozen
+class ReportTarget:
+    """Where the report goes, and what it is compared with.
+
+    Args:
+        file: Its file; None for stdout.
+        base: An earlier report.
+    """
+
+    file: Path | None = None
+    base: Base | None = None
+
+
+def _report_target(options: TestOptions) -> ReportTarget:
+    """The target that the options name, checked before anything runs."""
+    file = base = None
+    if options.output is not None:
+        from llm_do.testing.reports.report_file import check_report_file
+
+        file = user_path(options.output)
+        check_report_file(file)
+    if options.base is not None:
+        from llm_do.testing.reports.base_report import read_base
+
+        base = read_base(user_path(options.base))
+    return ReportTarget(file, base)
 
 
 def _no_tests(root: Path, cases: Sequence[Case], text: str | None) -> UsageError:
@@ -134,14 +200,14 @@ class _Testing:
         self._width = results.columns or _WIDTH
         self._folder = _seen_from_here(root)
 
-    def run(self, file: Path | None) -> int:
+    def run(self, target: ReportTarget) -> int:
         """Run the jobs, report, and return the exit code."""
         if self._options.record or self._options.live:
-            self._announce(self._jobs, "recording" if self._options.record else "asking models for")
+            warn(describe_requests(self._root, self._jobs))
         run = self._run(self._jobs)
         if self._options.record_missing and run.missing and not run.interrupted:
             run = self._record_missing(run)
-        self._report(run, file)
+        self._report(run, target)
         if run.interrupted:
             return 130
         if run.provider_failed:
@@ -165,7 +231,7 @@ class _Testing:
         """Record the jobs that miss recordings, and put their results in the place of those of the replay."""
         numbers = sorted(run.missing)
         jobs = [replace(self._jobs[number], plan=replace(self._jobs[number].plan, mode="record")) for number in numbers]
-        self._announce(jobs, "recording")
+        warn(describe_requests(self._root, jobs))
         again = self._run(jobs)
         runs = {**run.runs, **{numbers[number]: each for number, each in again.runs.items()}}
         results = list(run.result.cases)
@@ -174,28 +240,13 @@ class _Testing:
         suite = SuiteResult(tuple(results), run.result.columns, run.result.seconds + again.result.seconds)
         return SuiteRun(suite, runs, again.interrupted)
 
-    def _announce(self, jobs: Sequence[Job], verb: str) -> None:
-        """Say what will be asked, before anything is."""
-        known, new = Usage(), 0
-        for job in jobs:
-            cassette = self._root / job.case.cassette(job.plan.column.name)
-            try:
-                repeats = (job.plan.repeat or job.case.live.repeat) if job.plan.mode == "live" else 1
-                known = sum([read_cassette(cassette).usage] * repeats, known)
-            except UsageError:
-                new += 1
-        count = f"{len(jobs)} test{'' if len(jobs) == 1 else 's'}"
-        first = f", {new} of them for the first time" if new and known.requests else ""
-        unknown = " for the first time: what it costs isn't known" if new == len(jobs) else ""
-        warn(f"{verb} {count}{first}{cost_note(known)}{unknown}")
-
     def _write(self, text: str) -> None:
         if self._is_text:
             self._results.write(text)
         else:
             os.write(2, text.encode("utf-8", "backslashreplace"))
 
-    def _report(self, run: SuiteRun, file: Path | None) -> None:
+    def _report(self, run: SuiteRun, target: ReportTarget) -> None:
         suite = run.result
         for line in failure_lines(suite, self._width, self._paint, self._folder):
             self._write(f"{line}\n")
@@ -205,17 +256,17 @@ class _Testing:
             dollars = f", ${sum(cost):.4f}" if cost else ""
             self._write(f"\nrecorded {sum(recorded)} requests in {len(recorded)} cassettes{dollars}\n")
         self._write(f"\n{summary_line(suite, self._paint, interrupted=run.interrupted)}\n")
-        text = self._formatted(suite)
+        text = self._formatted(suite, target.base)
         if text is None:
             return
-        if file is None:
+        if target.file is None:
             self._results.write(text)
             return
         from llm_do.testing.reports.report_file import write_report
 
-        write_report(file, text)
+        write_report(target.file, text)
 
-    def _formatted(self, suite: SuiteResult) -> str | None:
+    def _formatted(self, suite: SuiteResult, base: Base | None) -> str | None:
         """The report in its format; None for text."""
         if self._options.form == "json":
             from llm_do.testing.reports.json_report import to_json
@@ -228,7 +279,7 @@ class _Testing:
         if self._options.form == "markdown":
             from llm_do.testing.reports.markdown_report import to_markdown
 
-            return to_markdown(suite, folder=self._folder)
+            return to_markdown(suite, base, self._folder)
         return None
 
 

@@ -27,6 +27,8 @@ class TestOptions:
         form: The format of the report.
         output: The file of the report.
         processes: How many tests run at once.
+        watch: Run again what a changed file can reach.
+        base: The JSON report to compare with.
         seconds: Seconds that importing one Python file may take.
         no_color: Don't use colours.
     """
@@ -44,6 +46,8 @@ class TestOptions:
     form: Literal["text", "json", "junit", "markdown"] = "text"
     output: str | None = None
     processes: int | None = None
+    watch: bool = False
+    base: str | None = None
     seconds: float = 30.0
     no_color: bool = False
 
@@ -65,6 +69,24 @@ class TestOptions:
             raise UsageError(
                 "--model and --record exclude each other: the recordings would be those of another model",
                 hint="Name the model in the test file, with `model`, or use --live.",
+            )
+
+        self._check_report()
+
+    def _check_report(self) -> None:
+        if self.base is not None and self.form != "markdown":
+            raise UsageError("--base is for --format markdown", hint="Add --format markdown, or leave --base out.")
+        modes = {"--record": self.record, "--record-missing": self.record_missing, "--live": self.live}
+        asking = next((name for name, is_set in modes.items() if is_set), None)
+        if self.watch and asking is not None:
+            raise UsageError(
+                f"--watch and {asking} exclude each other: every change would ask the models",
+                hint=f"Run {asking} in another terminal; --watch notices new recordings.",
+            )
+        if self.watch and self.form != "text" and self.output is None:
+            raise UsageError(
+                f"--watch reports many times, and --format {self.form} is one report",
+                hint="Name a file with --output, or leave --format out.",
             )
 
     @property
