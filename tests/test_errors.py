@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import copy
 import pickle
+import re
 import traceback
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -79,3 +81,51 @@ def test_whatever_the_command_line_refuses_says_what_to_do() -> None:
 
     assert len(calls) > 1000
     assert without == []
+
+
+SOURCES = {path: path.read_text(encoding="utf-8") for path in sorted(Path(llm_do.errors.__file__).parent.rglob("*.py"))}
+WITHOUT_HINT = {
+    "ModelUnavailableError(problem)": "the problem ends with what to do",
+    "LinkError('the project does not link', report.diagnostics)": "each diagnostic has its fix",
+    "LinkError(message, found)": "the message has the fix of each problem",
+    "ModelError('the request was cancelled')": "whoever cancelled it wanted that",
+    "AbortedError(f'a person ended the run at {info.tool_name}', agent_path=info.path)": "the person wanted that",
+    "RunInterruptedError('the run was interrupted', agent_path=ctx.path)": "the person wanted that",
+    "CassetteMissError(": "the cassette's player says how to record it again, and what that costs",
+}
+"""Errors that no hint would help with, and why."""
+
+
+def error_names() -> set[str]:
+    """The classes of errors for people; those of tools are for a model, which reads their message."""
+    classes = [pair for text in SOURCES.values() for pair in re.findall(r"^class (\w+)\((\w+)\)", text, re.MULTILINE)]
+    names: set[str] = {"LlmDoError"}
+    while found := {name for name, base in classes if base in names and name != "ToolError"} - names:
+        names |= found
+    return names
+
+
+@cache
+def errors_without_hint() -> list[str]:
+    names = error_names()
+    called = re.compile(rf"\b({'|'.join(names)})\(")
+    return [
+        f"{path}:{node.lineno}: {ast.unparse(node)}"
+        for path, text in SOURCES.items()
+        if called.search(text)
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in names
+        and not {"hint", None} & {keyword.arg for keyword in node.keywords}
+    ]
+
+
+def test_every_error_for_people_says_what_to_do() -> None:
+    missing = [each for each in errors_without_hint() if not any(call in each for call in WITHOUT_HINT)]
+
+    assert not missing, "\n".join(missing)
+
+
+def test_every_exception_to_that_is_still_needed() -> None:
+    assert [call for call in WITHOUT_HINT if not any(call in each for each in errors_without_hint())] == []

@@ -100,12 +100,20 @@ def _rule(rule: ShellRule) -> _Rule:
     try:
         pipeline = parse_command(rule.get("pattern", ""))
     except CommandRefusedError as error:
-        raise UsageError(f"the pattern {rule.get('pattern', '')!r} is not a command: {error.message}") from error
+        raise UsageError(
+            f"the pattern {rule.get('pattern', '')!r} is not a command: {error.message}",
+            hint="write a program and its first arguments, such as `git log`",
+        ) from error
     if len(pipeline) != 1:
-        raise UsageError(f"the pattern {rule.get('pattern', '')!r} is more than one command")
+        raise UsageError(
+            f"the pattern {rule.get('pattern', '')!r} is more than one command", hint="write one rule for each command"
+        )
     arguments = rule.get("approval_required_if_args", ())
     if isinstance(arguments, str):
-        raise UsageError(f"`approval_required_if_args` must be a list of arguments, not the text {arguments!r}")
+        raise UsageError(
+            f"`approval_required_if_args` must be a list of arguments, not the text {arguments!r}",
+            hint=f"write [{arguments!r}]",
+        )
     return _Rule(pipeline[0], rule.get("approval_required", True), tuple(arguments))
 
 

@@ -211,6 +211,8 @@ def _edit(root: Path) -> Generator[dict[str, str]]:
         try:
             Root(root).write(FILE, text.encode())
         except (FileRefusedError, OSError) as error:
-            raise StoreError(f"{FILE} can't be written: {error}") from error
+            raise StoreError(
+                f"{FILE} can't be written: {error}", hint="see that `.llm-do` is a folder that you may write to"
+            ) from error
     finally:
         os.close(lock)

@@ -120,7 +120,11 @@ async def _step(ctx: CallContext, found: Registered, value: object, position: st
 def _member(flow: FlowSpec, name: str, ctx: CallContext) -> Registered:
     found = as_member(flow, name, ctx.runtime.registry)
     if found is None:
-        raise RunError(f"flow {flow.name!r} needs {name!r}, which doesn't exist", agent_path=ctx.path)
+        raise RunError(
+            f"flow {flow.name!r} needs {name!r}, which doesn't exist",
+            agent_path=ctx.path,
+            hint="name an agent, function or flow of the project; `llm-do graph` lists them",
+        )
     return found
 
 

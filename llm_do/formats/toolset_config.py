@@ -150,7 +150,10 @@ def parse_options(name: str, options: Mapping[str, object]) -> FilesystemConfig 
         UsageError: One of them is wrong.
     """
     for option, why in option_faults(options).items():
-        raise UsageError(f"the toolset {name}: `{option}` {why}")
+        raise UsageError(
+            f"the toolset {name}: `{option}` {why}",
+            hint="correct it under `toolsets` in the manifest or in the agent file; docs/toolsets.md lists the options",
+        )
     present = {option: value for option, value in options.items() if value is not None}
     return CONFIG_MODELS[str(options["type"])].model_validate(present)
 

@@ -72,14 +72,23 @@ class ContextSchema:
     def define(self, key: str, schema: Mapping[str, Any]) -> None:
         """Define the JSON Schema of a key's value."""
         if not isinstance(schema, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ToolkitError(f"the schema of {key!r} isn't a JSON Schema: it must be a dict, not {schema!r}")
+            raise ToolkitError(
+                f"the schema of {key!r} isn't a JSON Schema: it must be a dict, not {schema!r}",
+                hint='write a schema such as {"type": "integer"}',
+            )
         try:
             kept = freeze(dict(schema))
             rule = _Rule(kept, validator_of(kept))
         except jsonschema.SchemaError as error:
-            raise ToolkitError(f"the schema of {key!r} isn't a JSON Schema: {error.message}") from error
+            raise ToolkitError(
+                f"the schema of {key!r} isn't a JSON Schema: {error.message}",
+                hint="correct the schema, or leave the key's schema out",
+            ) from error
         except RecursionError:
-            raise ToolkitError(f"the schema of {key!r} contains itself, or nests too deeply") from None
+            raise ToolkitError(
+                f"the schema of {key!r} contains itself, or nests too deeply",
+                hint="write out the levels that you need; a schema that refers to itself can't be checked",
+            ) from None
         self._context.define(key, rule)
 
     def get(self, key: str) -> Mapping[str, Any] | None:
@@ -304,7 +313,7 @@ class Context:
         frozen: dict[str, Value] = {}
         for key, value in values.items():
             if not isinstance(key, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise ToolkitError(f"keys of a context are strings, not {key!r}")
+                raise ToolkitError(f"keys of a context are strings, not {key!r}", hint="name the key by a string")
             try:
                 frozen[key] = freeze(value)
             except RecursionError:

@@ -70,14 +70,19 @@ class Dynamic(ABC):
     def __init__(self, key: str, *more: str) -> None:
         self.names = _check_names(key, *more)
         if len(self.names) != 1:
-            raise ToolkitError(f"{type(self).__name__} takes one key of the context, not {len(self.names)}")
+            raise ToolkitError(
+                f"{type(self).__name__} takes one key of the context, not {len(self.names)}",
+                hint='name one key, such as `DynamicStr("user")`; a filter takes several',
+            )
 
     def __class_getitem__(cls, names: str | tuple[str, ...]) -> Any:
         try:
             made = cls(*names) if isinstance(names, tuple) else cls(names)
         except TypeError as error:
             takes = ", ".join(inspect.signature(cls).parameters)
-            raise ToolkitError(f"{cls.__name__} takes ({takes}), not {names!r}") from error
+            raise ToolkitError(
+                f"{cls.__name__} takes ({takes}), not {names!r}", hint="pass names of keys, in quotes"
+            ) from error
         return Annotated[cls.base, made]
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -128,7 +133,9 @@ def _check_names(*names: str) -> tuple[str, ...]:
     """The keys and filters that a type names, all of which must be strings."""
     for each in names:
         if not isinstance(each, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ToolkitError(f"keys of a context and names of filters are strings, not {each!r}")
+            raise ToolkitError(
+                f"keys of a context and names of filters are strings, not {each!r}", hint="write the key in quotes"
+            )
     return names
 
 

@@ -257,11 +257,13 @@ def _from_factory(name: str, factory: Callable[[str], Model], rest: str) -> Mode
         model = cast("object", factory(rest))
     except Exception as error:
         raise ModelUnavailableError(
-            f"the factory of the model {name!r} raised {type(error).__name__}: {error}"
+            f"the factory of the model {name!r} raised {type(error).__name__}: {error}",
+            hint="correct the factory that `register_model_factory` was given",
         ) from error
     if not isinstance(model, Model):
         raise ModelUnavailableError(
-            f"the factory of the model {name!r} returned {type(model).__name__}, not a PydanticAI model"
+            f"the factory of the model {name!r} returned {type(model).__name__}, not a PydanticAI model",
+            hint="return a PydanticAI model, or its name",
         )
     return cast("Model", model)
 

@@ -117,7 +117,10 @@ class Runtime:
         """
         for name, agent in agents.items():
             if not isinstance(cast("object", agent), AgentSpec):
-                raise UsageError(f"{name!r} can't be registered as an agent: it is a {type(agent).__name__}")
+                raise UsageError(
+                    f"{name!r} can't be registered as an agent: it is a {type(agent).__name__}",
+                    hint="pass an AgentSpec",
+                )
         self._register("agent", agents)
 
     def register_tools(self, tools: Mapping[str, Callable[..., Any]]) -> None:

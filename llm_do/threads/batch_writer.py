@@ -111,7 +111,10 @@ class BatchWriter:
         try:
             batch = await self._take()
         except Exception as error:  # noqa: BLE001 (a message that has no JSON form: whoever waits must hear of it)
-            return StoreError(f"what has happened can't be recorded: {error_text(error)}")
+            return StoreError(
+                f"what has happened can't be recorded: {error_text(error)}",
+                hint="return JSON data from the tool or hook that the error names",
+            )
         try:
             await self._store.write(batch)
         except StoreError as error:

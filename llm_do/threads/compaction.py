@@ -245,7 +245,7 @@ class HistoryCompactor:
         response = outcome.result()
         text = "".join(part.content for part in response.parts if isinstance(part, TextPart)).strip()
         if not text:
-            raise LlmDoError("the model returned no text")
+            raise LlmDoError("the model returned no text", hint="set another `summary_model` under `compaction`")
         return text
 
 

@@ -62,7 +62,14 @@ def reason_unrecorded(project: Project) -> StoreError | None:
     if project.threads.store != "sqlite":
         return None
     root = project.root.resolve()
-    return _link_error(root) or (StoreError(f"{project.root} is read-only") if _is_read_only(root) else None)
+    return _link_error(root) or (
+        StoreError(
+            f"{project.root} is read-only",
+            hint="run it in a folder that you may write to, or without a record (`--no-record`)",
+        )
+        if _is_read_only(root)
+        else None
+    )
 
 
 def _link_error(root: Path) -> StoreError | None:

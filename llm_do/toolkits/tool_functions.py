@@ -48,7 +48,10 @@ def toolkit_tool(name: str, item: Callable[..., Any] | Tool, options: ToolOption
     except ToolkitError:
         raise
     except Exception as error:
-        raise ToolkitError(f"no schema can be made of the tool {name!r}: {error}") from error
+        raise ToolkitError(
+            f"no schema can be made of the tool {name!r}: {error}",
+            hint="annotate its parameters with types that JSON can express",
+        ) from error
     made.description = add_examples(made.description, options.examples)
     return made
 

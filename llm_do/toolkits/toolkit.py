@@ -64,7 +64,7 @@ class Toolkit(AbstractToolset[Any], GatedToolset):
         gate: Literal["hide", "refuse"] = "hide",
     ) -> None:
         if gate not in ("hide", "refuse"):
-            raise ToolkitError(f"a toolkit's gate is 'hide' or 'refuse', not {gate!r}")
+            raise ToolkitError(f"a toolkit's gate is 'hide' or 'refuse', not {gate!r}", hint="leave it out for `hide`")
         self.name = name
         self.gate: Literal["hide", "refuse"] = gate
         first = context.copy() if isinstance(context, Context) else Context(initial_data=context)

@@ -54,7 +54,7 @@ class ToolkitTools(GatedTools):
             hint = "Use a letter or _, then up to 63 letters, digits, _ and -."
             raise ToolkitError(f"{name!r} can't be the name of a tool", hint=hint)
         if name in self._items:
-            raise ToolkitError(f"the toolkit has a tool {name!r} already")
+            raise ToolkitError(f"the toolkit has a tool {name!r} already", hint="name one of them with `name=`")
         self._items[name] = (item, options)
         self.machine.gates[name] = gate_of(options)
 

@@ -163,7 +163,10 @@ def _failure(error: dict[str, Any]) -> ModelError:
             f"the prompt is {error['n_prompt_tokens']} tokens long; the local model's limit is {error['n_ctx']}",
             hint="shorten the instructions, the input or the history, or use another model",
         )
-    return ModelError(f"the local model failed: {error.get('message', error)}")
+    return ModelError(
+        f"the local model failed: {error.get('message', error)}",
+        hint="run it again; if it fails again, `llm-do models pull` fetches its weights anew",
+    )
 
 
 def _xllamacpp() -> Any:

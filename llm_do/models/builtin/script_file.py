@@ -114,11 +114,17 @@ def _load(path: str, modified: int, size: int) -> Script:  # noqa: ARG001
     if not os.path.isfile(file):
         raise ModelUnavailableError(f"the script {path} is not a file", hint="name an existing file: `script:PATH`")
     if size > _MAX_BYTES:
-        raise ModelUnavailableError(f"the script {path} is larger than {_MAX_BYTES // 1024 // 1024} MiB", file=path)
+        raise ModelUnavailableError(
+            f"the script {path} is larger than {_MAX_BYTES // 1024 // 1024} MiB",
+            file=path,
+            hint="split the script, or leave out what isn't needed",
+        )
     try:
         text = file.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise ModelUnavailableError(f"the script {path} is not UTF-8 text", file=path) from error
+        raise ModelUnavailableError(
+            f"the script {path} is not UTF-8 text", file=path, hint="save the file as UTF-8"
+        ) from error
     return parse_script(text, Path(path))
 
 
@@ -302,4 +308,9 @@ def _known_keys(value: Mapping[str, object], known: tuple[str, ...], path: Path,
 
 
 def _fault(path: Path, line: int, problem: str) -> ModelUnavailableError:
-    return ModelUnavailableError(f"the script {path.name} {problem}", file=str(path), line=line)
+    return ModelUnavailableError(
+        f"the script {path.name} {problem}",
+        file=str(path),
+        line=line,
+        hint="correct the script; docs/models.md#scripts shows its form",
+    )

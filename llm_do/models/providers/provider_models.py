@@ -169,7 +169,10 @@ def make_model(provider: str, name: str, instance: AnyProvider) -> Model:
             hint=f"pip install 'pydantic-ai-slim[{EXTRAS.get(provider, provider)}]'",
         ) from error
     except (UserError, ValueError) as error:
-        raise ModelUnavailableError(f"the model '{provider}:{name}' can't be used: {error}") from error
+        raise ModelUnavailableError(
+            f"the model '{provider}:{name}' can't be used: {error}",
+            hint="name another model, or configure the provider",
+        ) from error
 
 
 def _openai_provider(address: Address, client_for: ClientSource) -> AnyProvider:

@@ -123,7 +123,7 @@ class AgentBuilder:
     def _build_or_explain(self, spec: AgentSpec) -> BuiltAgent:
         fault = agent_fault(spec)
         if fault is not None:
-            raise UsageError(f"agent {spec.name!r}: {fault}")
+            raise UsageError(f"agent {spec.name!r}: {fault}", hint="correct the AgentSpec")
         try:
             return self._build(spec)
         except LlmDoError:

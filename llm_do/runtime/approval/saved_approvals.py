@@ -283,7 +283,10 @@ def _write(root: Path, entries: Sequence[Any]) -> None:
     try:
         Root(root).write(FILE, text.encode())
     except (FileRefusedError, OSError) as error:
-        raise StoreError(f"the approval can't be saved in {root / FILE}: {error}") from error
+        raise StoreError(
+            f"the approval can't be saved in {root / FILE}: {error}",
+            hint="see that `.llm-do` is a folder that you may write to; a `session` answer needs no file",
+        ) from error
 
 
 def _today() -> str:

@@ -188,5 +188,11 @@ def _as_failure(error: BaseException, ctx: CallContext) -> BaseException:
     if isinstance(error, exceptions.UserError):
         fault = find_fault(error, ctx.project.root)
         text = f"agent {name!r} can't run: {error.message}"
-        return EntryError(text, file=fault.file, line=fault.line, agent_path=ctx.path)
+        return EntryError(
+            text,
+            file=fault.file,
+            line=fault.line,
+            agent_path=ctx.path,
+            hint="correct how the agent, its tools or its model are set up",
+        )
     return project_error(EntryError, f"agent {name!r} can't run:", error, ctx.project.root, agent_path=ctx.path)

@@ -122,7 +122,11 @@ def _annotated_input(ctx: CallContext, name: str, annotation: Any, value: object
     try:
         return adapter.validate_python(value if not isinstance(value, BaseModel) else value.model_dump())
     except ValueError as error:
-        raise InputError(f"input does not fit {name}: {_one_line(error)}", agent_path=ctx.path) from error
+        raise InputError(
+            f"input does not fit {name}: {_one_line(error)}",
+            agent_path=ctx.path,
+            hint="pass what the function's first parameter is annotated with",
+        ) from error
 
 
 def checked_arguments(

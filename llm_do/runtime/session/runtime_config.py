@@ -89,7 +89,10 @@ class RuntimeConfig:
             value: object = getattr(self, name)
             patterns = _as_tuple(value)
             if not all(isinstance(each, str) for each in patterns):
-                raise UsageError(f"{name} must be patterns of calls, each a string, not {value!r}")
+                raise UsageError(
+                    f"{name} must be patterns of calls, each a string, not {value!r}",
+                    hint='write a list of patterns, such as ["write_file(out/**)"]',
+                )
             object.__setattr__(self, name, patterns)
 
     @property
@@ -152,16 +155,25 @@ def _check_limits(options: Mapping[str, Any]) -> None:
     for name, least in _MINIMUM.items():
         value = options.get(name, least)
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise UsageError(f"{name} must be a whole number, {least} or more, not {value!r}")
+            raise UsageError(
+                f"{name} must be a whole number, {least} or more, not {value!r}",
+                hint="pass such a number, or leave the option out for the project's own",
+            )
     kept: RecordSettings | None = options.get("record_settings")
     for name in ("keep_days", "max_mb") if kept is not None else ():
         value = getattr(kept, name)
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise UsageError(f"record_settings.{name} must be a whole number, 1 or more, not {value!r}")
+            raise UsageError(
+                f"record_settings.{name} must be a whole number, 1 or more, not {value!r}",
+                hint="pass such a number, or leave it out for the default",
+            )
     for name in ("run_timeout", "tool_timeout"):
         seconds = options.get(name, 1)
         if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not seconds > 0:
-            raise UsageError(f"{name} must be a number of seconds above 0, not {seconds!r}")
+            raise UsageError(
+                f"{name} must be a number of seconds above 0, not {seconds!r}",
+                hint="pass such a number, or leave the option out for no limit of its own",
+            )
 
 
 def patterns_of(texts: Sequence[str], option: str) -> tuple[Pattern, ...]:

@@ -334,7 +334,11 @@ class _ToolCall:
             raise project_error(ToolFailedError, f"{name} raised", error, ctx.run.root, agent_path=ctx.path) from error
         record = ctx.run.record_error(error, ctx.path, name if own else None)
         if raises:
-            raise ToolFailedError(outcome.output.for_model, agent_path=ctx.path) from error
+            raise ToolFailedError(
+                outcome.output.for_model,
+                agent_path=ctx.path,
+                hint="correct the tool, or set `runtime.on_tool_error` to `return`, which tells the model instead",
+            ) from error
         return replace(outcome, error=record)
 
 

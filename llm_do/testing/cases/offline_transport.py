@@ -48,6 +48,7 @@ class OfflineTransport(Transport):
         error = CassetteMissError(
             f"request {place.number} of {place.path} would ask {', '.join(names)}, and there is no cassette",
             agent_path=place.path,
+            hint="record a cassette with `llm-do run --record FILE`, or use a `script:` model",
         )
         self.misses.append(error)
         raise error

@@ -52,4 +52,7 @@ class RecordedModel(Model):
         Raises:
             UsageError: Something other than the run has asked.
         """
-        raise UsageError(f"{self._system}:{self._name} can't be asked: the run is replayed from a cassette")
+        raise UsageError(
+            f"{self._system}:{self._name} can't be asked: the run is replayed from a cassette",
+            hint="ask models only in the run itself, or run without the cassette",
+        )

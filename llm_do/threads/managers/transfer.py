@@ -55,7 +55,12 @@ async def import_lines(
         raise UsageError("the import doesn't start with a thread", file=source, line=1, hint=_HINT)
     head = records[0][1]
     if head.get("version") != VERSION:
-        raise UsageError(f"unknown version {head.get('version')!r} of an exported thread", file=source, line=1)
+        raise UsageError(
+            f"unknown version {head.get('version')!r} of an exported thread",
+            file=source,
+            line=1,
+            hint="export the thread again with this version, or import it with the one that wrote it",
+        )
     thread_id = head.get("id") if name is None else name
     if not isinstance(thread_id, str) or not thread_id.strip():
         raise UsageError("the thread has no id", file=source, line=1, hint="Pass one with --as.")

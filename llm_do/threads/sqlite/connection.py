@@ -173,7 +173,10 @@ def _translate(error: Exception, name: str) -> LlmDoError:
         case PermissionError():
             return StoreError(f"{name} can't be written: {error.strerror}", hint="Is the folder read-only?")
         case OSError():
-            return StoreError(f"{name} can't be opened: {error.strerror or error}")
+            return StoreError(
+                f"{name} can't be opened: {error.strerror or error}",
+                hint="see that its folder exists and that you may write to it",
+            )
         case _:
             return _explained(str(error), name)
 
@@ -186,8 +189,14 @@ def _explained(text: str, name: str) -> StoreError:
         hint = "Free some space; everything saved before is still there."
         return StoreError(f"{name} can't be written, the disk may be full: {text}", hint=hint)
     if "readonly" in text:
-        return ReadOnlyStoreError(f"{name} can't be written: it is read-only")
+        return ReadOnlyStoreError(
+            f"{name} can't be written: it is read-only",
+            hint="make the file and its folder writable, or run without a record (`--no-record`)",
+        )
     if "locked" in text:
         waited = f"{name} has been locked by another process for more than {PATIENCE:g} s"
         return StoreError(waited, hint="Try again.")
-    return StoreError(f"{name} can't be used: {text}")
+    return StoreError(
+        f"{name} can't be used: {text}",
+        hint="see that no other program has the file open, and that it is llm-do's; moving it away starts a new one",
+    )

@@ -267,4 +267,7 @@ def observations(db: sqlite3.Connection, filter: Filter, limit: int | None) -> l
     try:
         return [Observation(*row[:-1], data=json.loads(row[-1])) for row in reversed(rows)]
     except ValueError as error:
-        raise StoreError(f"an entry of the journal can't be read: {error}") from error
+        raise StoreError(
+            f"an entry of the journal can't be read: {error}",
+            hint="it was written by another version, or is damaged; `llm-do runs prune` removes old runs",
+        ) from error

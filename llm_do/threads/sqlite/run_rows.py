@@ -79,7 +79,10 @@ def spending(db: sqlite3.Connection, by: SpendingBy, filter: RunFilter) -> list[
 def _run(row: Sequence[Any]) -> RunRecord:
     for timestamp in (row[5], row[6]):
         if not isinstance(timestamp, int | float | None):
-            raise StoreError(f"run {row[0]!r} can't be read: {timestamp!r} is not a time")
+            raise StoreError(
+                f"run {row[0]!r} can't be read: {timestamp!r} is not a time",
+                hint="the store was changed by another program; `llm-do runs prune` removes old runs",
+            )
     usage = Usage.from_dict(json.loads(row[9])) if row[9] else None
     models = tuple(json.loads(row[10])) if row[10] else ()
     known = (row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7], row[8])

@@ -194,7 +194,10 @@ class SqliteStore:
             try:
                 run = replace(run, owner=self._owners.claim(), status="running")
             except OSError as error:
-                raise StoreError(f"{self.name} can't be written: {error.strerror or error}") from error
+                raise StoreError(
+                    f"{self.name} can't be written: {error.strerror or error}",
+                    hint="free some space, or make its folder writable",
+                ) from error
             self._active[run.id] = run
             self._file.conflicted.discard(run.id)
 

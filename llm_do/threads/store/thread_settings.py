@@ -62,7 +62,10 @@ def check_new_config(data: Mapping[str, Any]) -> None:
             TypeAdapter(ModelSettings).validate_python(dict(values["model_settings"]))
             to_json(values["model_settings"])
         except ValueError as error:
-            raise UsageError(f"the thread setting model_settings is invalid: {_first(error)}") from error
+            raise UsageError(
+                f"the thread setting model_settings is invalid: {_first(error)}",
+                hint='pass PydanticAI\'s model settings, such as {"temperature": 0}',
+            ) from error
     compaction: Mapping[str, Any] = values.get("compaction") or {}
     if compaction.get("max_tokens") is not None and compaction.get("fraction") is not None:
         raise UsageError("the thread setting compaction has both max_tokens and fraction", hint="Keep one of the two.")
@@ -93,7 +96,10 @@ def _check_field(name: str, value: object) -> None:
         try:
             CompactionFile.model_validate(value)
         except ValueError as error:
-            raise UsageError(f"the thread setting compaction is invalid: {_first(error)}") from error
+            raise UsageError(
+                f"the thread setting compaction is invalid: {_first(error)}",
+                hint="pass what `compaction` takes in the manifest",
+            ) from error
     if name == "model_settings":
         _reject_secrets(value)
 

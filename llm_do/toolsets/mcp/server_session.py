@@ -223,7 +223,9 @@ def _expand_variables(text: str, environ: Mapping[str, str] | None = None) -> st
 
     def value(match: re.Match[str]) -> str:
         if match[1] not in variables:
-            raise ToolError(f"the environment variable {match[1]} is not set")
+            raise ToolError(
+                f"the environment variable {match[1]} is not set", hint="Set it in the environment of llm-do."
+            )
         return variables[match[1]]
 
     return _VARIABLE.sub(value, text)

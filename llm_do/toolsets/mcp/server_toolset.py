@@ -161,7 +161,8 @@ class McpServerToolset(ServerToolset):
         except TimeoutError as error:
             stderr = await session.describe_stderr()
             raise ToolError(
-                f"the MCP server {self.name} did not list its tools in {self.config.timeout:g} s{stderr}"
+                f"the MCP server {self.name} did not list its tools in {self.config.timeout:g} s{stderr}",
+                hint="Give it a longer `timeout` in the manifest, or see that it starts by itself.",
             ) from error
         except Exception as error:
             gone = await session.handle_failure(client, error)

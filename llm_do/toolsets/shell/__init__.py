@@ -87,4 +87,7 @@ def _pattern(ctx: BuiltinContext, text: str) -> Pattern:
     try:
         return parse_pattern(f"shell({text})")
     except PatternError as error:
-        raise UsageError(f"the toolset {ctx.name} can't read {text!r} in `allow`: {error}") from error
+        raise UsageError(
+            f"the toolset {ctx.name} can't read {text!r} in `allow`: {error}",
+            hint="write a program and its first arguments, such as `git log`",
+        ) from error
