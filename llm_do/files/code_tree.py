@@ -5,18 +5,19 @@ Only folders that changed are read again; what is known of the others is kept. `
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 
 from llm_do._startup.frozen import frozen
 from llm_do.files.code_files import CLOSED_FOLDERS, LIBRARY_FOLDERS, CodeFiles
 from llm_do.files.paths import fold_name
 
-__all__ = ["CodeScan", "CodeTree", "Identity"]
+__all__ = ["COMPILED", "CodeScan", "CodeTree", "Identity"]
 
 Identity = tuple[int, int, int]
 """What changes with a file's content or name: its inode, the time of its last change, and its size."""
@@ -26,7 +27,10 @@ _SECONDS = 20.0
 _TICK = 50_000_000
 """Nanoseconds that a file system's clock may lag: a folder that has just changed is read again next time."""
 
-_COMPILED = "__pycache__"
+COMPILED = "__pycache__"
+"""Folders of compiled Python files."""
+
+_GIT = ".git"
 _ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")
 
 
@@ -38,7 +42,7 @@ class CodeScan:
         code: The files that are code, and what they are now; links to folders count as code.
         closed: Folders in which nothing may be written: version control, our own folder, Python environments,
             compiled Python files, and what can't be read.
-        secrets: Files that may hold secrets.
+        secrets: Files that may hold secrets, under all their names.
         held: Folders that have a link that is code; a link can only be kept by keeping its folder.
         linked: Other names of files that are code.
         links: Which of the code are links.
@@ -97,6 +101,7 @@ class CodeTree:
         secrets: list[str] = []
         held: list[str] = []
         shared: dict[int, int] = {}
+        shown: dict[int, int] = {}
         links: set[str] = set()
         waiting = [""]
         while waiting:
@@ -115,11 +120,14 @@ class CodeTree:
             for name in folder.code:
                 self._add(f"{path}{name}", code, shared, links)
             closed += [f"{path}{name}" for name in folder.closed]
-            secrets += [f"{path}{name}" for name in folder.secrets]
+            for name in folder.secrets:
+                secrets.append(f"{path}{name}")
+                self._count_names(f"{path}{name}", shown)
             held += [path] * folder.held
             waiting += [f"{path}{name}/" for name in folder.folders]
         self._known = known
         linked = self._other_names(shared, code) if any(shared.values()) else ()
+        secrets += self._other_names(shown, secrets) if any(shown.values()) else ()
         bare = (tuple(map(_bare, each)) for each in (closed, secrets, held))
         return CodeScan(code, *bare, linked=linked, links=frozenset(links))
 
@@ -147,8 +155,9 @@ class CodeTree:
                 folder.entries += 1
                 name, plain = entry.name, fold_name(entry.name)
                 folder.is_opaque |= plain in _ENVIRONMENTS
-                if plain in CLOSED_FOLDERS or plain == _COMPILED:
+                if plain in CLOSED_FOLDERS or plain == COMPILED:
                     folder.closed.append(name)
+                    folder.secrets += self._secrets_of_git(f"{path}{name}") if plain == _GIT else ()
                 elif entry.is_symlink():
                     leads_to_folder = _is_folder(entry) and not self.code.is_data(f"{path}{name}/x")
                     if leads_to_folder or self.code.kind(f"{path}{name}") is not None:
@@ -171,11 +180,24 @@ class CodeTree:
         code[path] = (info.st_ino, info.st_ctime_ns, info.st_size)
         if stat.S_ISLNK(info.st_mode):
             links.add(path)
-        if info.st_nlink > 1 and stat.S_ISREG(info.st_mode):
-            shared[info.st_ino] = shared.get(info.st_ino, info.st_nlink) - 1
+        _count_name(info, shared)
 
-    def _other_names(self, shared: Mapping[int, int], code: Mapping[str, Identity]) -> tuple[str, ...]:
-        """Find the names of files that are code under another name too."""
+    def _count_names(self, path: str, shared: dict[int, int]) -> None:
+        with contextlib.suppress(OSError):
+            _count_name(os.lstat(f"{self._root}/{path}"), shared)
+
+    def _secrets_of_git(self, path: str) -> list[str]:
+        """Return the secret files directly in a repository's folder; git itself needs its settings."""
+        try:
+            with os.scandir(f"{self._root}/{path}") as entries:
+                names = [entry.name for entry in entries]
+        except OSError:
+            return []
+        found = [name for name in names if fold_name(name) != "config" and self._is_secret(f"{path}/{name}")]
+        return [f"{path.rpartition('/')[2]}/{name}" for name in found]
+
+    def _other_names(self, shared: Mapping[int, int], known: Container[str]) -> tuple[str, ...]:
+        """Find the other names of files, by how many of their names aren't known."""
         linked = {inode for inode, left in shared.items() if left > 0}
         found: list[str] = []
         for path in self._known:
@@ -184,7 +206,13 @@ class CodeTree:
                     found += [f"{path}{entry.name}" for entry in entries if entry.inode() in linked]
             except OSError:
                 continue
-        return tuple(path for path in found if path not in code)
+        return tuple(path for path in found if path not in known)
+
+
+def _count_name(info: os.stat_result, shared: dict[int, int]) -> None:
+    """Count a name of a file that has several: what is left is the number of the others."""
+    if info.st_nlink > 1 and stat.S_ISREG(info.st_mode):
+        shared[info.st_ino] = shared.get(info.st_ino, info.st_nlink) - 1
 
 
 def _is_folder(link: os.DirEntry[str]) -> bool:

@@ -5,13 +5,16 @@ As long as one of them runs, what was there before the first counts as the proje
 
 from __future__ import annotations
 
+import contextlib
+import shutil
 import threading
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from llm_do.files import unreviewed
 from llm_do.files.code_files import CodeFiles
-from llm_do.files.code_tree import CodeScan, CodeTree
+from llm_do.files.code_tree import COMPILED, CodeScan, CodeTree
 from llm_do.policy.secrets import secret_file
 
 __all__ = ["CodeWatch", "watch_code"]
@@ -51,13 +54,20 @@ class CodeWatch:
             known = {p: i for p, i in self._before.code.items() if not unreviewed.is_below(p, self._free)}
             return replace(self._before, code=known)
 
-    def end(self, maker: str) -> list[str]:
-        """End a watch; returns the code that is new or has changed, which is recorded as unreviewed."""
+    def end(self, maker: str, *, confined: bool = False) -> list[str]:
+        """End a watch; returns the code that is new or has changed, which is recorded as unreviewed.
+
+        What was `confined` couldn't change code, but might have put compiled code beside it, which Python prefers: new
+        folders of that are removed, as nobody could read it to accept it.
+        """
         with self._lock:
             assert self._before is not None, "begin comes first"
             assert self._open is not None, "begin comes first"
             try:
-                found = unreviewed.new_code(self._before.code, self.tree.scan())
+                scan = self.tree.scan()
+                if confined:
+                    _remove_compiled(self.root, set(scan.closed) - set(self._before.closed))
+                found = unreviewed.new_code(self._before.code, scan)
                 new = [path for path in found if not unreviewed.is_below(path, self._noticed)]
                 self._noticed |= set(new)
                 unreviewed.record(self.root, unreviewed.describe_makers(self._before.code, new, maker))
@@ -67,6 +77,13 @@ class CodeWatch:
                 if self._running == 0:
                     self._open.close()
                     self._before = self._open = None
+
+
+def _remove_compiled(root: Path, folders: Iterable[str]) -> None:
+    for folder in map(root.joinpath, folders):
+        if folder.name.lower() == COMPILED:
+            with contextlib.suppress(OSError):
+                folder.unlink() if folder.is_symlink() else shutil.rmtree(folder)
 
 
 def watch_code(code: CodeFiles) -> CodeWatch:

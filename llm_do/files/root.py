@@ -33,6 +33,7 @@ from llm_do.files.folders import (
 from llm_do.files.path_walk import Walk, WalkEnd
 from llm_do.files.paths import display_path, outside_refusal, split_path
 from llm_do.files.refusals import ContentChangedError, FileRefusedError, refusal_for
+from llm_do.policy.values import FolderPath
 
 __all__ = ["FileInfo", "Guard", "Root", "content_digest"]
 
@@ -98,6 +99,12 @@ class Root:
         """Return every form of a path below the root: as written first, the real path last."""
         with self._walk(path, follow=follow, missing_ok=True) as end:
             return end.trail
+
+    def place(self, path: str, *, follow: bool = True) -> tuple[str, ...]:
+        """Return the trail of a path, for rules to match: its end says whether it is a folder."""
+        with self._walk(path, follow=follow, missing_ok=True) as end:
+            is_folder = not end.below and (not end.name or kind_at(end.folder, end.name) == "folder")
+            return (*end.trail[:-1], FolderPath(end.trail[-1])) if is_folder else end.trail
 
     def stat(self, path: str, *, follow: bool = True) -> FileInfo:
         """Return information about a path."""

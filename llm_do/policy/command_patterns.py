@@ -147,7 +147,7 @@ def _admits(command: CommandWords, word: Word, argv: tuple[str, ...], place: int
             return False
     if roles & {"launch", "script"} and not (prefix or command.is_broad):
         return False
-    return word.admits(token, as_path=not roles <= {"text", "option"})
+    return word.admits(token, as_path=not roles <= {"text", "option", "sent"})
 
 
 def _is_covered(command: CommandWords, piece: Piece) -> bool:
@@ -161,6 +161,8 @@ def _is_covered(command: CommandWords, piece: Piece) -> bool:
             return not is_off_limits(piece.text) and _NO_OPERAND.match(piece.text) is None
         case "loose":
             return not is_off_limits(piece.text)
+        case "sent":
+            return not command.names_url
         case "url":
             return not command.names_url and _NO_URL.match(piece.text) is None
         case _:

@@ -14,11 +14,11 @@ from llm_do._startup.frozen import frozen
 from llm_do.policy.call_effects import covers_effects, touches_effects
 from llm_do.policy.command_patterns import is_pipeline
 from llm_do.policy.pattern import ArgumentPattern, Pattern
-from llm_do.policy.values import Host, Pipeline, ToolCallInfo, real_path
+from llm_do.policy.values import Host, Pipeline, ToolCallInfo, is_folder, real_path
 from llm_do.text.canonical_json import canonical_json
 from llm_do.text.globs import path_parts
 
-__all__ = ["PreparedCall", "covers", "is_unresolved", "matches", "prepare_call"]
+__all__ = ["PreparedCall", "applies_to_agent", "covers", "is_unresolved", "matches", "prepare_call"]
 
 _Target: TypeAlias = "list[str] | Pipeline | Host | None"
 
@@ -32,6 +32,8 @@ class PreparedCall:
     """Resolved arguments by name: the segments of a path, a pipeline, a host, or None if it can't be resolved."""
     others: Mapping[str, Sequence[list[str]]]
     """The segments of further paths, which only rules that deny or ask look at: the links on the way, for one."""
+    folders: frozenset[str]
+    """Which of the paths are folders, as far as it is known."""
     unresolved: bool
     """Whether any argument that should be a path, a command or a host couldn't be resolved."""
     stages: int
@@ -44,6 +46,7 @@ def prepare_call(call: ToolCallInfo | PreparedCall) -> PreparedCall:
         return call
     targets: dict[str, _Target] = {}
     others: dict[str, Sequence[list[str]]] = {}
+    folders = frozenset(name for name, value in call.resolved.items() if is_folder(value))
     for name, value in call.resolved.items():
         path = real_path(value)
         if path is None:
@@ -56,7 +59,7 @@ def prepare_call(call: ToolCallInfo | PreparedCall) -> PreparedCall:
         others.setdefault(name, _split_paths(value if isinstance(value, tuple) else (value,)))
     pipelines = [value for value in targets.values() if isinstance(value, tuple)]
     return PreparedCall(
-        call, targets, others, None in targets.values(), len(pipelines[0]) if len(pipelines) == 1 else 1
+        call, targets, others, folders, None in targets.values(), len(pipelines[0]) if len(pipelines) == 1 else 1
     )
 
 
@@ -107,7 +110,7 @@ def matches(pattern: Pattern, call: ToolCallInfo | PreparedCall, *, restrictive:
         return len(covers(pattern, prepared)) == prepared.stages
     if pattern.action is not None:
         return _agent_matches(pattern, call, fold=True) and touches_effects(
-            pattern, call, prepared.targets, prepared.others
+            pattern, call, prepared.targets, prepared.others, prepared.folders
         )
     if not (pattern.tool.matches(call.tool_name) or (call.tool and pattern.tool.matches(call.tool))):
         return False
@@ -120,6 +123,11 @@ def matches(pattern: Pattern, call: ToolCallInfo | PreparedCall, *, restrictive:
     if pattern.primary is not None and isinstance(call.primary, str):
         return _touches(pattern.primary, call.primary, prepared)
     return any(name is not None and _touches(argument, name, prepared) for name, argument in _arguments(pattern, call))
+
+
+def applies_to_agent(pattern: Pattern, call: ToolCallInfo) -> bool:
+    """Whether a pattern that denies or asks applies to the agent of a call."""
+    return _agent_matches(pattern, call, fold=True)
 
 
 def _agent_matches(pattern: Pattern, call: ToolCallInfo, *, fold: bool) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field
+from types import MappingProxyType
 from typing import Any, Literal
 
 from llm_do._startup.frozen import frozen
@@ -16,6 +17,7 @@ __all__ = [
     "CommandLine",
     "Decision",
     "Effect",
+    "FolderPath",
     "Host",
     "Join",
     "Pipeline",
@@ -24,6 +26,7 @@ __all__ = [
     "ToolCallInfo",
     "ToolKind",
     "Trail",
+    "is_folder",
     "real_path",
     "to_resolved",
 ]
@@ -50,14 +53,22 @@ class CommandLine(tuple[tuple[str, ...], ...]):
     Args:
         commands: The argument vectors.
         joins: The operators between them; without any, the commands are a pipeline.
+        places: Where paths in the commands lead, as far as it is known: their trails, by the words' texts.
     """
 
     joins: tuple[Join, ...]
+    places: Mapping[str, Trail]
 
-    def __new__(cls, commands: Iterable[tuple[str, ...]], joins: Iterable[Join] = ()) -> CommandLine:
+    def __new__(
+        cls,
+        commands: Iterable[tuple[str, ...]],
+        joins: Iterable[Join] = (),
+        places: Mapping[str, Trail] = MappingProxyType({}),
+    ) -> CommandLine:
         """Build a line of commands."""
         line = super().__new__(cls, commands)
         line.joins = tuple(joins) or ("|",) * (len(line) - 1)
+        line.places = places
         return line
 
     @staticmethod
@@ -69,6 +80,12 @@ class CommandLine(tuple[tuple[str, ...], ...]):
 Trail = tuple[str, ...]
 """The paths inside a root that an argument resolves through when it contains links: the path as written first, the real
 path last. A rule that allows matches the last; a rule that denies or asks matches any."""
+
+
+class FolderPath(str):
+    """The path of a folder, as the last of a trail; a separate type, since what is below a folder may count too."""
+
+    __slots__ = ()
 
 
 class Host(str):
@@ -109,6 +126,11 @@ def to_resolved(trail: Trail) -> str | Trail:
         ('a/b', ('current/b', 'releases/1/b'))
     """
     return trail[0] if len(trail) == 1 else trail
+
+
+def is_folder(value: Resolved) -> bool:
+    """Whether a resolved argument is known to be the path of a folder."""
+    return isinstance(value[-1] if isinstance(value, tuple) and value else value, FolderPath)
 
 
 def real_path(value: Resolved) -> str | None:

@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 
 from llm_do import tool
+from llm_do.policy.matcher import matches
 from llm_do.policy.pattern import PatternError, parse_pattern
 from llm_do.policy.proofs import check_examples, is_overly_broad
 from llm_do.policy.rules import Rule, build_policy
+from llm_do.policy.values import ToolCallInfo
+from llm_do.toolsets.shell.command_line import parse_command
 from tests.runtime.approval.letters import RAN
 from tests.support.history import results_of
 from tests.support.runs import agent, carry_out, runtime_of
@@ -76,10 +79,24 @@ DENIED = [
     ("files.read(secret/**)", "shell", {"command": "cat secret/b.txt"}),
     ("files.read(secret/**)", "shell", {"command": "grep -rn x ."}),
     ("files.read(secret/**)", "shell", {"command": "cat b.txt", "cwd": "secret"}),
+    ("files.read(secret/**)", "shell", {"command": "cat alias/b.txt"}),
+    ("files.read(secret/**)", "shell", {"command": "cat open/../alias/b.txt"}),
+    ("files.read(**/b.txt)", "shell", {"command": "grep -r x secret"}),
+    ("files.read(**/b.txt)", "search_files", {"pattern": "x", "path": "secret"}),
+    ("files.read(secret/**)", "shell", {"command": "grep -rn x"}),
+    ("files.read(secret/**)", "shell", {"command": "git grep x"}),
+    ("files.read(secret/**)", "shell", {"command": "git show HEAD:secret/b.txt"}),
+    ("files.read(secret/**)", "shell", {"command": "git log -p -- secret"}),
     ("net(*.evil.org)", "fetch", {"url": "https://x.evil.org/"}),
     ("net", "fetch", {"url": "https://example.org/"}),
 ]
 LEFT = [
+    ("files.read(**/*.key)", "read_file", {"path": "open/a.txt"}),
+    ("files.read(**/*.key)", "shell", {"command": "cat open/a.txt"}),
+    ("files.write(**/*.key)", "delete_file", {"path": "open/a.txt"}),
+    ("files.read(secret/**)", "shell", {"command": "grep -n x open/a.txt"}),
+    ("net", "shell", {"command": "cat open/a.txt"}),
+    ("net(*)", "shell", {"command": "head -n 1 open/a.txt"}),
     ("files.write(secret/**)", "write_file", {"path": "open/n.txt", "content": ""}),
     ("files.write(secret/**)", "read_file", {"path": "secret/b.txt"}),
     ("files.write(secret/**)", "convert", {"source": "secret/b.txt", "target": "open/n.txt"}),
@@ -119,6 +136,27 @@ def test_an_allowed_effect_allows_calls_that_have_no_other(
     root: Path, rule: str, name: str, args: dict[str, Any], expected: str
 ) -> None:
     assert outcome(root, {"allow": [rule]}, name, args, "reject_all") == expected
+
+
+@pytest.mark.parametrize(
+    ("rule", "line", "expected"),
+    [
+        ("files.read(secret/**)", "sh -c 'cat secret/b.txt'", True),
+        ("files.read(secret/**)", "bash -lc 'cd open; head secret/b.txt'", True),
+        ("files.read(secret/**)", "env -S'cat secret/b.txt'", True),
+        ("files.read(secret/**)", "find open -exec cat secret/b.txt ;", True),
+        ("files.read(secret/**)", "git commit -m 'see secret/b.txt'", False),
+        ("files.write(secret/**)", "python -c 'open(\"secret/b.txt\")'", True),
+        ("net(evil.org)", "sh -c 'curl -s https://evil.org/x'", True),
+        ("net(evil.org)", "curl -s https://example.org/x", False),
+        ("net(evil.org)", "curl -s https://evil.org/x", True),
+        ("net", "curl -s https://example.org/x", True),
+        ("net", "pytest tests/test_a.py", False),
+    ],
+)
+def test_what_a_command_names_counts_in_its_scripts_too(rule: str, line: str, expected: bool) -> None:
+    named = ToolCallInfo("shell", {}, primary="command", resolved={"command": parse_command(line)})
+    assert matches(parse_pattern(rule), named, restrictive=True) is expected
 
 
 def test_examples_of_such_rules_are_paths_and_hosts() -> None:

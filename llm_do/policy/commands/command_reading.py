@@ -16,6 +16,7 @@ __all__ = ["Piece", "Reading", "is_url", "read_command"]
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=", re.ASCII)
 _TRANSPORT = re.compile(r"(?:ext|fd)::", re.IGNORECASE)
 """An address for which git runs a program."""
+_READING_METHODS = ("GET", "HEAD", "OPTIONS")
 _URL = re.compile(r"(?:https?|ssh|git|ftp|wss?|git\+(?:https?|ssh)|oci|s3|gs)://\S+", re.IGNORECASE)
 
 
@@ -23,8 +24,9 @@ class Piece(NamedTuple):
     """A word of a command, or the part of it that is an option's value.
 
     Args:
-        role: `option`, `text`, `path`, `any`, `ref`, `url`, `sub` (a subcommand), `script`, `launch`, `loose` (an
-            option of an unknown program, with any value), or `unknown`: not known to be harmless.
+        role: `option`, `text`, `path`, `any`, `ref`, `url`, `sent` (what changes something at a URL), `sub` (a
+            subcommand), `script`, `launch`, `loose` (an option of an unknown program, with any value), or `unknown`:
+            not known to be harmless.
         text: Its text.
         word: Its place in the argument vector.
     """
@@ -239,6 +241,10 @@ class _Reader:
             role = "unknown" if ":" in text else "path"
         elif role == "refspec":  # `+x` forces, and `:x` deletes
             role = "unknown" if text.startswith(("+", ":")) else "any"
+        elif role == "method":
+            role = "text" if text.upper() in _READING_METHODS else "sent"
+        elif role == "body":
+            role = "sent" if JUDGES["data"](text) else "unknown"
         elif judge is not None:
             role = "text" if judge(text) else "unknown"
         elif (

@@ -15,7 +15,7 @@ from llm_do.policy.commands.command_reading import Piece, read_command
 from llm_do.policy.commands.launching_programs import INTERPRETERS, RUNNERS, WRAPPERS
 from llm_do.policy.commands.pattern_words import CommandWords, Word, program_of
 
-__all__ = ["touches"]
+__all__ = ["touches", "words_in"]
 
 _REDEFINES = re.compile(r"\b(?:alias|include(?:if)?)\..*=|=(?:alias|include(?:if)?)\.|^GIT_CONFIG", re.IGNORECASE)
 """A git setting that redefines subcommands."""
@@ -43,7 +43,7 @@ def _views(argv: tuple[str, ...]) -> tuple[_View, ...] | None:
     ]
     first = _first_searched(program, argv)
     if first < len(argv):
-        words = [word for token in argv[first:] for word in _words_in(token)]
+        words = [word for token in argv[first:] for word in words_in(token)]
         if len(words) > _MOST_WORDS:
             return None
         starts: dict[str, list[int]] = {}
@@ -72,7 +72,7 @@ def _may_nameprogram_of(piece: Piece, argv: tuple[str, ...]) -> bool:
     return piece.role in ("unknown", "launch", "script")
 
 
-def _words_in(token: str) -> Iterator[str]:
+def words_in(token: str) -> Iterator[str]:
     """Yield a word and those that a script in it, or in the value of an option, may consist of."""
     yield token
     texts = [token]

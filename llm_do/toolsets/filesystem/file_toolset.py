@@ -94,7 +94,7 @@ def _path(args: Mapping[str, Any], name: str) -> str:
 
 def _resolved(root: Root, path: str, *, follow: bool) -> Resolved:
     try:
-        return to_resolved(root.trail(path, follow=follow))
+        return to_resolved(root.place(path, follow=follow))
     except FileRefusedError:
         return None
 

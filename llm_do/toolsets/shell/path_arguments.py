@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -12,6 +13,7 @@ from llm_do.files.refusals import FileRefusedError
 from llm_do.files.root import Root
 from llm_do.policy.commands.command_reading import is_url, read_command
 from llm_do.policy.secrets import secret_file
+from llm_do.policy.values import Trail
 
 __all__ = [
     "directory_below_root",
@@ -19,6 +21,7 @@ __all__ = [
     "first_path_outside",
     "leads_to_secret",
     "looks_outside",
+    "named_places",
     "possible_paths",
 ]
 
@@ -137,6 +140,13 @@ def leads_to_secret(root: Root, cwd: str, paths: Iterable[str]) -> str | None:
         if any(secret_file("/".join(map(fold_name, place.split("/")))) for place in trail[1:]):
             return path
     return None
+
+
+def named_places(root: Root, cwd: str, argv: Sequence[str]) -> Iterator[tuple[str, Trail]]:
+    """Yield the words of a command that may be paths inside the root, and where each leads."""
+    for path in possible_paths(argv):
+        with contextlib.suppress(FileRefusedError):
+            yield path, root.place(path if path.startswith("/") or cwd == "." else f"{cwd}/{path}")
 
 
 def looks_outside(path: str) -> bool:

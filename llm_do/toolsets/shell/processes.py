@@ -27,6 +27,8 @@ _CHUNK = 65_536
 _GRACE = 0.5
 """Seconds between terminating and killing a process, and to wait for output after a command has exited."""
 
+_ROUNDS = 50
+_BETWEEN = 0.01
 _MARK = "LLM_DO_COMMAND"
 
 
@@ -155,7 +157,10 @@ class _Running:
         if self._signal(signal.SIGTERM):
             waits = [asyncio.ensure_future(process.wait()) for process in self.processes]
             await asyncio.wait(waits, timeout=_GRACE)
-            self._signal(_KILL)
+            for _ in range(_ROUNDS):  # one that is about to be killed may start another
+                if not self._signal(_KILL):
+                    break
+                await asyncio.sleep(_BETWEEN)
             await asyncio.wait(waits)
         for task in self._tasks:
             task.cancel()

@@ -20,7 +20,8 @@ from llm_do.files.paths import display_path
 from llm_do.files.refusals import ContentChangedError
 from llm_do.files.root import Root
 from llm_do.policy.commands.command_line import SimpleCommand
-from llm_do.policy.values import Decision, Resolved, ToolCallInfo, to_resolved
+from llm_do.policy.denied_effects import DeniedEffects
+from llm_do.policy.values import CommandLine, Decision, Resolved, ToolCallInfo, to_resolved
 from llm_do.project.tools.builtin_toolsets import BUILTIN_SHELL, SHELL
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.tools.artifacts import open_artifact
@@ -37,12 +38,14 @@ from llm_do.toolsets.shell.path_arguments import (
     first_path_outside,
     leads_to_secret,
     looks_outside,
+    named_places,
     possible_paths,
 )
 from llm_do.toolsets.shell.processes import PipelineEnd, Stage, run_stages
 from llm_do.toolsets.shell.result import ShellResult
 from llm_do.toolsets.shell.sandbox.command_sandbox import NO_SANDBOX, CommandSandbox, Guard
-from llm_do.toolsets.shell.sandbox.confinement import program_folders
+from llm_do.toolsets.shell.sandbox.confinement import Sight, program_folders
+from llm_do.toolsets.shell.sandbox.denied_paths import denied_to
 from llm_do.toolsets.shell.sandbox.memory import limit_memory
 from llm_do.toolsets.shell.sandbox.notes import sandbox_note
 
@@ -115,7 +118,7 @@ class Shell:
         except ToolError:
             return {"command": None}
         self._note(args, prepared)
-        line, cwd = prepared.line, prepared.cwd
+        line, cwd = self._with_places(prepared), prepared.cwd
         for argv in line:
             hidden = [path for path in possible_paths(argv) if not looks_outside(path)]
             if first_path_outside(self.root, cwd, hidden) or leads_to_secret(self.root, cwd, hidden):
@@ -125,6 +128,12 @@ class Shell:
         if means_something_else(self.root, line, cwd, self.home):
             return {"command": line, **self.restrict(args)}
         return {"command": line}
+
+    def _with_places(self, prepared: PreparedLine) -> CommandLine:
+        """Return the line with where its paths lead."""
+        line = prepared.line
+        places = {path: place for argv in line for path, place in named_places(self.root, prepared.cwd, argv)}
+        return CommandLine(line, CommandLine.joins_of(line), places)
 
     def _note(self, args: Mapping[str, Any], prepared: PreparedLine) -> None:
         if prepared.expanded:
@@ -178,12 +187,13 @@ class Shell:
         out = Capture(limit=max(limit // 2, 2), most=_MOST_OUTPUT, spill=lambda: spill("stdout"))
         err = Capture(limit=max(limit // 4, 2), most=_MOST_OUTPUT, spill=lambda: spill("stderr"))
         asked = isinstance(deps, CallContext) and ctx.tool_call_id in deps.frame.approvals.by_person
+        denied = denied_to(deps) if isinstance(deps, CallContext) else DeniedEffects()
         guard: Guard | None = None
         try:
             directory = self.root.path.resolve() / prepared.cwd
 
             def stage(command: SimpleCommand) -> Awaitable[Stage]:
-                return self._stage(command, prepared.cwd, directory, guard, asked=asked)
+                return self._stage(command, prepared.cwd, directory, guard, denied, asked=asked)
 
             async with AsyncExitStack() as opened:
                 if not asked or self.sandbox.reads_only:
@@ -199,7 +209,14 @@ class Shell:
         return _result(ended, out, err, files, timeout, note)
 
     async def _stage(
-        self, command: SimpleCommand, cwd: str, directory: Path, guard: Guard | None, *, asked: bool
+        self,
+        command: SimpleCommand,
+        cwd: str,
+        directory: Path,
+        guard: Guard | None,
+        denied: DeniedEffects,
+        *,
+        asked: bool,
     ) -> Stage:
         argv = command.argv
         path = trusted_path(self.root.path)
@@ -217,10 +234,8 @@ class Shell:
             vector, environment, visible = list(safe.argv), dict(safe.environment), safe.visible
         if guard is not None:
             outside = reading is not None and first_path_outside(self.root, cwd, reading.paths) is not None
-            # Git compares files that it tracks, and would fail on one that it can't read.
-            secrets = asked or bool(reading is not None and reading.git)
-            visible = [*visible, *program_folders(vector[0], path)]
-            confined = await run_in_worker(guard.confine, vector, directory, visible, outside, secrets)
+            sight = Sight([*visible, *program_folders(vector[0], path)], outside, asked, bool(reading and reading.git))
+            confined = await run_in_worker(guard.confine, vector, directory, sight, denied)
             vector, environment = list(confined.argv), {**confined.environment, **environment}
         if self.sandbox.reads_only:
             vector = limit_memory(vector)

@@ -197,6 +197,48 @@ def test_the_network_is_as_the_toolset_says(backend: str, root: Path) -> None:
     server.close()
 
 
+def test_a_service_is_not_reached_through_its_socket(backend: str, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own, other = root / "s.sock", root.parent / "s.sock"
+    monkeypatch.setattr("llm_do.toolsets.shell.sandbox.confinement._UNSEEN", ())  # the tests' folder is temporary
+    (root / "build/connect.txt").write_text("import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])")
+    with socket.socket(socket.AF_UNIX) as one, socket.socket(socket.AF_UNIX) as two:
+        for listener, path in ((one, own), (two, other)):
+            monkeypatch.chdir(path.parent)
+            listener.bind(str(path))
+            listener.listen()
+        command = f"{sys.executable} build/connect.txt"
+        for path in (own, other):
+            offline = configured(root, allow=["*"], network=False)
+            assert run(offline, f"{command} {path}")["exit_code"] == 1, path
+        online = configured(root, allow=["*"], network=True)
+        assert run(online, f"{command} {own}")["exit_code"] == 0
+
+
+@pytest.mark.parametrize("name", ["second.txt", ".git/credentials"])
+def test_a_secret_is_hidden_under_all_its_names(backend: str, root: Path, name: str) -> None:
+    (root / name).hardlink_to(root / ".env")
+    for shell in (configured(root, allow=["*"]), shell_readonly(context(root))):
+        assert "secret-of" not in run(shell, f"cat {name}")["stdout"]
+
+
+def test_compiled_code_that_a_command_made_is_removed(backend: str, root: Path) -> None:
+    (root / "build/__pycache__").mkdir()
+    sh(
+        root,
+        "mkdir -p __pycache__ build/d/__pycache__; echo evil > build/d/__pycache__/x.pyc; ln -s build src/__pycache__",
+    )
+    left = [path.relative_to(root).as_posix() for path in root.rglob("__pycache__")]
+    assert (left, (root / "build/old.o").exists()) == (["build/__pycache__"], True)
+
+
+def test_nothing_stays_behind_even_without_its_mark(backend: str, root: Path) -> None:
+    nap = f"27.{os.getpid()}"
+    sh(root, f"env -i setsid sleep {nap} > /dev/null 2>&1 < /dev/null &")
+    sh(root, f"env -i setsid setsid sleep {nap} & exit 3")
+    lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
+    assert not any(nap.encode() in line for line in lines)
+
+
 def test_declared_folders_can_be_written(backend: str, root: Path) -> None:
     (root.parent / "cache").mkdir()
     spec = SandboxSpec(writable=["../cache"])

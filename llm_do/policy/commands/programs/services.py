@@ -10,9 +10,11 @@ curl: url*
     flags -sSfLIiGvgNn46#0 --silent --show-error --fail --location --head --include --get --verbose --globoff
     flags --compressed --fail-with-body --no-progress-meter --progress-bar --no-buffer --ipv4 --ipv6 --http1.1 --http2
     flags --http1.0 --tcp-nodelay --raw --no-keepalive --fail-early --tlsv1.2 --tlsv1.3
-    text -XmAreyY --request --max-time --user-agent --referer --range --connect-timeout --retry --retry-delay
+    method -X --request
+    text -mAreyY --max-time --user-agent --referer --range --connect-timeout --retry --retry-delay
     text --retry-max-time --max-redirs --limit-rate --max-filesize --speed-limit
-    data -dFH --header --data --data-raw --data-binary --data-ascii --json --form --form-string --url-query
+    data -H --header --url-query
+    body -dF --data --data-raw --data-binary --data-ascii --json --form --form-string
     url --url
     choice -w (?!@)(?!.*%output).*
     choice -o /dev/null

@@ -5,15 +5,24 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from llm_do.concurrency.event_loops import complete
 from llm_do.concurrency.worker_threads import run_in_worker
 from llm_do.files.code_tree import CodeScan
 from llm_do.files.code_watch import CodeWatch
+from llm_do.policy.denied_effects import DeniedEffects
 from llm_do.project.sandbox_spec import SandboxSpec
 from llm_do.toolsets.shell.sandbox.backends import Backend, status
-from llm_do.toolsets.shell.sandbox.confinement import Confinement, command_wall, confine, reading_wall
+from llm_do.toolsets.shell.sandbox.confinement import (
+    Confinement,
+    Sight,
+    closed_wall,
+    command_wall,
+    confine,
+    reading_wall,
+)
 
 __all__ = ["CommandSandbox", "Guard"]
 
@@ -29,22 +38,16 @@ class Guard:
     backend: Backend | None
     new_code: Sequence[str] = ()
 
-    def confine(
-        self, argv: Sequence[str], cwd: Path, visible: Sequence[Path], outside: bool, secrets: bool
-    ) -> Confinement:
-        """Put one process behind the wall.
-
-        A command that only reads is confined to the project, unless it is allowed to read `outside`. `secrets` lets a
-        command read the project's files that may hold secrets.
-        """
+    def confine(self, argv: Sequence[str], cwd: Path, sight: Sight, denied: DeniedEffects) -> Confinement:
+        """Put one process behind the wall, with what it is shown, and without what rules deny."""
         if self.backend is None:
             return Confinement(argv, {})
-        own = self.sandbox
+        own, root = self.sandbox, self.sandbox.watch.root
         if own.reads_only:
-            wall = reading_wall(own.watch.root, visible, self.scan, outside=outside, secrets=secrets)
+            wall = reading_wall(root, self.scan, sight)
         else:
-            wall = command_wall(own.watch.root, visible, self.scan, own.spec, network=own.network, secrets=secrets)
-        return confine(argv, wall, cwd, self.backend)
+            wall = command_wall(root, self.scan, sight, own.spec, network=own.network)
+        return confine(argv, closed_wall(wall, denied, sight), cwd, self.backend)
 
 
 @dataclass(frozen=True)
@@ -84,4 +87,4 @@ class CommandSandbox:
         try:
             yield guard
         finally:
-            guard.new_code = await complete(run_in_worker(self.watch.end, maker))
+            guard.new_code = await complete(run_in_worker(partial(self.watch.end, maker, confined=backend is not None)))

@@ -12,24 +12,38 @@ import tempfile
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from llm_do._startup.frozen import frozen
 from llm_do.files.code_tree import CodeScan
 from llm_do.files.glob_patterns import matches_any_path
 from llm_do.files.local_folder import FOLDER
+from llm_do.policy.denied_effects import DeniedEffects
 from llm_do.project.sandbox_spec import SandboxSpec
 from llm_do.toolsets.shell.sandbox import bubblewrap, landlock
 from llm_do.toolsets.shell.sandbox.backends import Backend
+from llm_do.toolsets.shell.sandbox.denied_paths import find_denied
 from llm_do.toolsets.shell.sandbox.wall import Wall
 
-__all__ = ["Confinement", "command_wall", "confine", "program_folders", "reading_wall"]
+__all__ = [
+    "Confinement",
+    "Sight",
+    "closed_wall",
+    "command_wall",
+    "confine",
+    "program_folders",
+    "reading_wall",
+]
 
 _MOST_FILES = 100
 """More files than this aren't kept one by one: then whole folders are."""
 
 _TEMPORARY = ("/tmp/", "/var/tmp/")
 """Folders in whose place a command sees a scratch folder."""
+
+_UNSEEN = ("/run/", "/var/run/", *_TEMPORARY)
+"""Where sockets can't be seen anyway."""
 
 _CROWDED = 5
 """How many files of code make a folder one that is kept as a whole, if there are too many."""
@@ -92,23 +106,40 @@ def confine(argv: Sequence[str], wall: Wall, cwd: Path, backend: Backend) -> Con
     return Confinement(landlock.wrap(argv, wall, scratch, Path(rules)), _environment(scratch))
 
 
-def reading_wall(root: Path, visible: Sequence[Path], scan: CodeScan, *, outside: bool, secrets: bool) -> Wall:
-    """Return the wall of a command that only reads, be it `outside` the project, or the project's `secrets` too."""
+@frozen
+class Sight:
+    """What a command is shown.
+
+    Args:
+        visible: Folders that it needs, such as its program's.
+        outside: Whether a command that only reads may read outside the project.
+        asked: Whether a person has allowed it.
+        git: Whether it is git and only reads: that compares files that it tracks, and would fail on one that it
+            can't read.
+    """
+
+    visible: Sequence[Path] = ()
+    outside: bool = False
+    asked: bool = False
+    git: bool = False
+
+
+def reading_wall(root: Path, scan: CodeScan, sight: Sight) -> Wall:
+    """Return the wall of a command that only reads."""
     real = root.resolve()
-    hidden = [*(() if secrets else _below(real, scan.secrets)), *(() if outside else _home_secrets()), real / FOLDER]
-    shown = [*visible, real / FOLDER / "artifacts"]
-    return Wall(real, hidden=hidden, visible=shown, confined=not outside and real.parent != real)
+    secrets = () if sight.asked or sight.git else _below(real, scan.secrets)
+    hidden = [*secrets, *(() if sight.asked else _home_secrets()), *_sockets(real), real / FOLDER]
+    shown = [*sight.visible, real / FOLDER / "artifacts"]
+    return Wall(real, hidden=hidden, visible=shown, confined=not sight.outside and real.parent != real)
 
 
-def command_wall(
-    root: Path, visible: Sequence[Path], scan: CodeScan, spec: SandboxSpec, *, network: bool, secrets: bool = False
-) -> Wall:
+def command_wall(root: Path, scan: CodeScan, sight: Sight, spec: SandboxSpec, *, network: bool) -> Wall:
     """Return the wall of a command that may write what isn't code."""
     real = root.resolve()
-    unread = [] if secrets else [path for path in scan.secrets if not matches_any_path(path, spec.readable)]
-    hidden = [*_below(real, unread), *_home_secrets(), real / FOLDER]
+    unread = [] if sight.git else [path for path in scan.secrets if not matches_any_path(path, spec.readable)]
+    hidden = [*_below(real, unread), *_home_secrets(), *_sockets(real, keep_own=network), real / FOLDER]
     # A program's own folder in the project can be read anyway, and made visible it couldn't be written.
-    shown = [*(folder for folder in visible if not folder.is_relative_to(real)), real / FOLDER / "artifacts"]
+    shown = [*(folder for folder in sight.visible if not folder.is_relative_to(real)), real / FOLDER / "artifacts"]
     more = [Path(os.path.realpath(real / Path(folder).expanduser())) for folder in spec.writable]
     if not scan.complete:
         return Wall(real, more, [real], hidden, shown, network)
@@ -121,6 +152,32 @@ def command_wall(
     fixed = {parent for path in read_only for parent in path.parents if parent.is_relative_to(real)}
     fixed |= {parent for path in hidden for parent in path.parents if parent.is_relative_to(real)}
     return Wall(real, [real, *more, *free, *sorted(fixed)], read_only, hidden, shown, network)
+
+
+def closed_wall(wall: Wall, denied: DeniedEffects, sight: Sight) -> Wall:
+    """Return a wall that also holds what rules deny: paths that mustn't be read or written, and the network."""
+    unread = [] if sight.git else find_denied(wall.root, denied.reads)
+    unwritten = find_denied(wall.root, denied.writes)
+    if not unread and not unwritten and not denied.network:
+        return wall
+    closed = [*unread, *unwritten]
+    inside = {parent for path in closed for parent in path.parents if parent.is_relative_to(wall.root)}
+    writable = (
+        [path for path in (*wall.writable, *sorted(inside)) if not _is_below(path, closed)] if wall.writable else []
+    )
+    read_only = [path for path in (*wall.read_only, *unwritten) if not _is_below(path, unread)]
+    return replace(
+        wall,
+        writable=writable,
+        read_only=read_only,
+        hidden=[*wall.hidden, *unread],
+        visible=[path for path in wall.visible if not _is_below(path, unread)],
+        network=wall.network and not denied.network,
+    )
+
+
+def _is_below(path: Path, folders: Sequence[Path]) -> bool:
+    return any(path.is_relative_to(folder) for folder in folders)
 
 
 def program_folders(program: str, path: str) -> list[Path]:
@@ -160,6 +217,20 @@ def _home_secrets() -> list[Path]:
     homes = [Path.home(), *(Path("/home").glob("*") if os.geteuid() == 0 else ())]
     found = [home / name for home in homes for name in _HOME_SECRETS]
     return [path for path in (*found, *_SYSTEM_SECRETS) if path.exists()]
+
+
+def _sockets(root: Path, *, keep_own: bool = False) -> list[Path]:
+    """Return the sockets on this machine that have a path: behind one is a service that acts for whoever connects.
+
+    Those in the project itself may be kept, such as that of a database.
+    """
+    try:
+        lines = Path("/proc/net/unix").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:
+        return []
+    names = {line.split(maxsplit=7)[7] for line in lines if line.count(" ") >= 7 and " /" in line}
+    found = [Path(name) for name in names if not name.startswith(_UNSEEN)]
+    return [path for path in found if not (keep_own and path.is_relative_to(root)) and path.is_socket()]
 
 
 def _environment(temporary: Path) -> dict[str, str]:

@@ -30,7 +30,10 @@ _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8
 _TRUNCATE = 1 << 14
 _READ = _EXECUTE | _READ_FILE | _READ_DIR
 _ALL = (1 << 15) - 1
-_WRITE = _ALL & ~_READ
+_MAKE_DEVICE = 1 << 6 | 1 << 11
+"""A device made by root would be the whole disk."""
+
+_WRITE = _ALL & ~_READ & ~_MAKE_DEVICE
 _WRITE_ONE = _WRITE_FILE | _TRUNCATE
 _TCP = 3
 _SCOPES = 3
