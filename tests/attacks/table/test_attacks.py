@@ -30,8 +30,8 @@ _SECONDS = 60
 @pytest.fixture
 def base(pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder that isn't one for temporary files, which commands don't see."""
-    cache = pytestconfig.cache
-    folder = Path(tempfile.mkdtemp(prefix="a", dir=cache.mkdir("attacks") if cache is not None else None))
+    has_cache = pytestconfig.pluginmanager.hasplugin("cacheprovider") and pytestconfig.cache is not None
+    folder = Path(tempfile.mkdtemp(prefix="a", dir=pytestconfig.cache.mkdir("attacks") if has_cache else None))
     (folder / "home").mkdir()
     monkeypatch.setenv("HOME", str(folder / "home"))
     monkeypatch.setenv("DEPLOY_WORD", f"SECRET-{SECRET}-ours")
