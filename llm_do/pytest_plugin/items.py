@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from llm_do.errors import LlmDoError
 from llm_do.linker.test_linker import TestedProject, check_with_tests
 from llm_do.testing.cases.announcement import describe_requests
 from llm_do.testing.cases.case import Case, Plan, all_cases
@@ -16,6 +17,7 @@ from llm_do.testing.cases.running import run_case
 from llm_do.testing.cases.workers import Job
 from llm_do.testing.reports.written_text import describe_failure
 from llm_do.ui.reports.diagnostic_text import render_text
+from llm_do.ui.reports.error_text import error_text
 
 __all__ = ["CaseItem", "CasesFile", "collect_file", "describe_recording"]
 
@@ -45,7 +47,10 @@ class CasesFile(pytest.File):
 
     def collect(self) -> Iterable[CaseItem]:
         """The cases of the file."""
-        tested = _tested(self.config, self.folder)
+        try:
+            tested = _tested(self.config, self.folder)
+        except LlmDoError as error:
+            raise self.CollectError(error_text(error)) from error
         label = self.path.relative_to(self.folder).as_posix()
         others = {source.label for source in tested.tests} - {label}
         errors = [each for each in tested.diagnostics if each.severity == "error" and each.file not in others]

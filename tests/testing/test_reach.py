@@ -77,7 +77,7 @@ def reached(root: Path, *files: str) -> list[str]:
         ("tests/answers.yaml", ["scripted"]),
         ("tests/checks.py", ["checks"]),
         ("tests/cassettes/main/reads.json", ["reads"]),
-        ("tests/cassettes/main/strict/reads.json", ["reads"]),
+        ("tests/cassettes/main/reads@strict.json", ["reads"]),
         ("tests/cassettes/writer/reads.json", []),
         ("variants/reader.agent", MAIN),
         ("project.json", EVERY),

@@ -191,3 +191,20 @@ def other_agent(file: str, name: str, expected: str) -> Problem:
 def agent_in_python(name: str, file: str) -> Problem:
     """A file for an agent that Python code defines."""
     return LD909.problem(f"no file can stand in for the agent `{name}`: {file} defines it")
+
+
+LD910 = Code(
+    "LD910",
+    "Judge without a model",
+    "error",
+    "A judge is asked by the model that it names, or by the project's. With neither, the verdict would depend on which "
+    "keys the machine has.",
+    "name a model beside the statement",
+    wrong='judge: {says: "It is polite."}',
+    right='judge: {says: "It is polite.", model: "openai:gpt-5-mini"}',
+)
+
+
+def judge_without_model() -> Problem:
+    """A judge in a project that has no model."""
+    return LD910.problem("the judge has no model, and neither has the project")

@@ -105,6 +105,10 @@ class _Checks:
                 self._pattern(text, source.place((*loc, key, index)))
         if expect.output is not None:
             self._check_function(source, expect.output, (*loc, "output", "python"))
+        if expect.judge is not None and expect.judge.model is not None:
+            check_model(expect.judge.model, self.names, source.place((*loc, "judge", "model")))
+        elif expect.judge is not None and self.project.model is None:
+            self._report(problems.judge_without_model(), source.key_place((*loc, "judge")))
         for path, file in expect.files.items():
             self._check_function(source, file, (*loc, "files", path, "python"))
 

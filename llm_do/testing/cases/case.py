@@ -195,8 +195,9 @@ class Case:
     def cassette(self, column: str | None = None) -> Path:
         """Its cassette, relative to the project's folder: one for each column."""
         stem = PurePosixPath(self.source.label).relative_to(FOLDER).as_posix().removesuffix(ENDING)
-        folder = Path(FOLDER, CASSETTES, stem)
-        return (folder if column is None else folder / column) / f"{case_slug(self.name)}.json"
+        # No slug has an @, so no test can be named like another one's column.
+        name = case_slug(self.name) if column is None else f"{case_slug(self.name)}@{column}"
+        return Path(FOLDER, CASSETTES, stem, f"{name}.json")
 
 
 def all_cases(tests: Sequence[TestSource]) -> list[Case]:

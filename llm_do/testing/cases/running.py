@@ -140,7 +140,7 @@ def _attempt(project: Path, case: Case, plan: Plan, workspace: Workspace) -> _At
     if not failures:
         failures = check_run(ran)
         if case.expect.judge is not None and not failures:
-            judged = _judge(ran, plan, transport)
+            judged = _judge(ran, transport)
             failures = _misses(transport, plan) or list(judged.failures)
         if isinstance(transport, CassettePlayer) and not failures:
             failures = _unasked(transport, cassette, plan)
@@ -228,7 +228,7 @@ class _Judged:
     failed: bool = False
 
 
-def _judge(ran: Ran, plan: Plan, transport: _Transport) -> _Judged:
+def _judge(ran: Ran, transport: _Transport) -> _Judged:
     """Ask the judge, whose request goes where the run's requests went."""
     case, judge = ran.case, ran.case.expect.judge
     if judge is None:
@@ -239,7 +239,7 @@ def _judge(ran: Ran, plan: Plan, transport: _Transport) -> _Judged:
         judge.says,
         ran.played.result,
         input=case.inputs[-1],
-        model=judge.model or plan.model,
+        model=judge.model,
         transport=transport,
     )
     judgement = run_blocking(asked)

@@ -12,7 +12,7 @@ import pytest
 from llm_do.testing.cases.case import Column, Plan
 from llm_do.testing.cases.running import CaseRun
 from tests.support.openai_server import serve
-from tests.testing.cases.case_projects import ANSWERS, desk, run, shown
+from tests.testing.cases.case_projects import ANSWERS, cases, desk, run, shown
 
 TESTS = """
 tests:
@@ -261,3 +261,12 @@ def test_a_judge_is_recorded_and_replayed_with_the_run(
         assert done.result.status == status
         assert [failure.what[: len(what or "")] for failure in done.result.failures] == ([what] if what else [])
         assert done.result.usage.requests == 4
+
+
+def test_cassettes_of_columns_are_told_from_those_of_other_tests(tmp_path: Path) -> None:
+    files = {"tests/minutes/small.test.yaml": "tests: [{name: keeps}, {name: keeps.small}]"}
+    root = desk(tmp_path, "tests: [{name: keeps}, {name: keeps@small}]\nmatrix: {small: {model: test}}", files=files)
+
+    paths = [case.cassette(column) for case in cases(root) for column in (None, "small")]
+
+    assert len(set(paths)) == len(paths) == 8

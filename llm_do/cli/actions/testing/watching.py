@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from llm_do.cli.actions.testing.action import LinkedTests, ReportTarget, link_tests, run_linked
 from llm_do.cli.process.streams import Results, warn
 from llm_do.errors import UsageError
+from llm_do.linker.sources.project_root import locate_project
 from llm_do.testing.cases.case import all_cases, columns_of
 from llm_do.testing.watching.file_watch import FileWatch
 from llm_do.testing.watching.reach import Connections, Reach
@@ -40,7 +41,7 @@ class _Watching:
         self._results = results
         self._path = path
         self._target = target
-        self._root = (path if path.is_dir() else path.parent).resolve()
+        self._root = locate_project(path).root
         self._watch = FileWatch(self._root, wait=time.sleep)
         self._reach: Reach | None = None
         self._pending: set[Path] = set()
@@ -49,7 +50,7 @@ class _Watching:
         code = 0
         try:
             code = self._start()
-            while code != _INTERRUPTED:
+            while code != _INTERRUPTED and not self._results.closed:
                 changed = self._changed_meanwhile()
                 if not changed:
                     self._results.write("watching for changes; Ctrl-C ends\n")
