@@ -151,6 +151,8 @@ class DefaultsFile(Strict):
         description="The answer to requests for approval, or answers by tool, where all other calls are denied. "
         "`nobody`, the default: no one can be asked.",
     )
+    thread: Opt[Text] = Field(default=None, description="The id of a thread, kept in memory, that the run belongs to.")
+    user: Opt[Text] = Field(default=None, description="The id of the user that the run belongs to.")
     copy_: Opt[Literal["project", "none"]] = Field(
         default=None,
         alias="copy",

@@ -45,6 +45,12 @@ HERE = Path(__file__).parent
 '''
 """The beginning of every template's test."""
 
+_CASES = """\
+# What `llm-do test` runs. The model is a script here; without it the tests use recordings of the project's own model.
+defaults: { model: "script:tests/answers.yaml" }
+"""
+"""The beginning of every template's test file."""
+
 _AGENT = Template(
     "an agent that calls a function as its tool",
     {
@@ -82,6 +88,15 @@ def multiply(a: int, b: int) -> int:
 
 TOOLS = [multiply]
 ''',
+        "tests/project.test.yaml": _CASES
+        + """\
+tests:
+  - name: multiplies with its tool
+    input: What is 17 times 23?
+    expect:
+      output: { equals: 17 times 23 is 391. }
+      tools: ["multiply(a=17, b=23)"]
+""",
         "tests/test_project.py": _TEST
         + """\
 def test_the_agent_multiplies_with_its_tool() -> None:
@@ -133,6 +148,13 @@ async def main(input, ctx):
     counted = [str(mood).strip(" .").lower() for mood in moods]
     return {mood: counted.count(mood) for mood in ("good", "bad", "neither")}
 ''',
+        "tests/project.test.yaml": _CASES
+        + """\
+tests:
+  - name: counts each comment
+    input: "great service\\nnever again"
+    expect: { output: { json: { $.good: 2, $.bad: 0 } } }
+""",
         "tests/test_project.py": _TEST
         + """\
 def test_moods_are_counted() -> None:
@@ -194,6 +216,14 @@ def reserve(ctx, room: DynamicStr["rooms"]):
 
 TOOLSETS = [desk]
 ''',
+        "tests/project.test.yaml": _CASES
+        + """\
+tests:
+  - name: reserves a room once it is connected
+    expect:
+      output: { contains: The blue room is yours. }
+      tools: [connect, "reserve(room=blue)"]
+""",
         "tests/test_project.py": _TEST
         + """\
 def test_a_room_is_reserved_after_connecting() -> None:
@@ -242,6 +272,12 @@ name: writer
 description: Writes the item.
 ---
 Write a news item of two sentences from these notes.
+""",
+        "tests/project.test.yaml": _CASES
+        + """\
+tests:
+  - name: corrects what the notes say
+    expect: { output: { contains: duck, lacks: goose }, at_most: { steps: 3 } }
 """,
         "tests/test_project.py": _TEST
         + """\

@@ -122,8 +122,10 @@ def _next_steps(folder: str) -> str:
     return (
         f"\nIt runs {model}\n"
         f"  llm-do run{where}\n"
-        "with scripted answers, as its test does:\n"
+        "with scripted answers, as its tests do:\n"
         f"  llm-do run{where} --model {script}\n"
         "and as a chat:\n"
         f"  llm-do chat{where}\n"
+        "Its tests run with:\n"
+        f"  llm-do test{where}\n"
     )

@@ -123,6 +123,16 @@ class Case:
         return self.written.entry or self.defaults.entry
 
     @property
+    def thread(self) -> str | None:
+        """The id of its thread."""
+        return self.written.thread or self.defaults.thread
+
+    @property
+    def user(self) -> str | None:
+        """The id of its user."""
+        return self.written.user or self.defaults.user
+
+    @property
     def inputs(self) -> list[object]:
         """The inputs, of which there are several in a conversation."""
         return list(self.written.inputs) if self.written.inputs is not None else [self.written.input]

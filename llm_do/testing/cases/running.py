@@ -173,10 +173,12 @@ def _run(case: Case, plan: Plan, workspace: Workspace, transport: _Transport) ->
         case.inputs,
         approvals=case.approvals,
         entry=case.entry,
+        thread_id=case.thread,
+        user_id=case.user,
         model=plan.model or column.model or case.model,
         models={**case.models, **column.models, **plan.models} or None,
         run_timeout=case.seconds if own is None else min(own, case.seconds),
-        record=False,
+        record=False if case.thread is None and case.user is None else None,
         transport=transport,
     )
     seconds = time.monotonic() - started

@@ -13,13 +13,17 @@ from pathlib import Path
 from llm_do._startup.frozen import frozen
 from llm_do.errors import LinkError
 from llm_do.linker.sources.new_code import NewCode, read_new_code
+from llm_do.linker.sources.test_files import CASSETTES, FOLDER
 from llm_do.linker.test_linker import check_variant
 from llm_do.project.project import Project
 
 __all__ = ["Workspace", "open_workspace"]
 
 _LEFT_OUT = frozenset({".git", ".llm-do", ".venv", "node_modules", "__pycache__", ".pytest_cache", ".ruff_cache"})
-"""Names of what isn't part of a project: its history, its state (threads, saved approvals), what tools have made."""
+"""Names of what isn't part of a project: its history, its state (threads, saved approvals), what tools have made.
+
+Recordings are left out too: there may be very many, and no run has any business with them.
+"""
 
 
 @frozen
@@ -75,6 +79,11 @@ class _Copy:
     copy: Path
     new_code: NewCode
 
+    def _is_left_out(self, path: Path) -> bool:
+        if path.name in _LEFT_OUT or (path.name == CASSETTES and path.parent == self.root / FOLDER):
+            return True
+        return bool(self.new_code.unreviewed) and self.new_code.leaves_out(path)
+
     def folder(self, source: Path) -> None:
         """Copy a folder; links into the project lead into the copy, other links to where they led."""
         target = self.copy / source.relative_to(self.root)
@@ -82,7 +91,7 @@ class _Copy:
         with os.scandir(source) as entries:
             for entry in entries:
                 path, new = Path(entry.path), target / entry.name
-                if entry.name in _LEFT_OUT or self.new_code.leaves_out(path):
+                if self._is_left_out(path):
                     continue
                 if entry.is_symlink():
                     new.symlink_to(self._target(path))
