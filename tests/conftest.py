@@ -20,7 +20,7 @@ from hypothesis import is_hypothesis_test, settings
 from llm_do._startup.process import pause_collector, resume_collector
 
 # No deadlines: on a busy machine, the time of one example means nothing.
-settings.register_profile("quick", max_examples=30, deadline=None)
+settings.register_profile("quick", max_examples=15, deadline=None)
 settings.register_profile("thorough", max_examples=300, deadline=None)
 
 CHANGES_A_RUN = re.compile(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.cli_processes import run, write_project
+from tests.cli.cli_processes import run_forked, write_project
 
 BROKEN = os.fsdecode(b"h\xffi")
 
@@ -15,7 +15,7 @@ BROKEN = os.fsdecode(b"h\xffi")
 @pytest.mark.parametrize("args", [[BROKEN], ["hi", "--thread", BROKEN], ["hi", "--user", BROKEN]])
 def test_an_argument_that_is_not_utf8_is_a_usage_error(tmp_path: Path, args: list[str]) -> None:
     write_project(tmp_path)
-    ended = run("run", str(tmp_path), *args, "--output", "json")
+    ended = run_forked("run", str(tmp_path), *args, "--output", "json")
     assert ended.code == 2
     assert ended.json["status"] == "invalid"
     assert "is not UTF-8" in ended.err
@@ -24,4 +24,4 @@ def test_an_argument_that_is_not_utf8_is_a_usage_error(tmp_path: Path, args: lis
 
 def test_a_folder_may_have_any_name(tmp_path: Path) -> None:
     folder = write_project(tmp_path / BROKEN)
-    assert run("run", str(folder), "hi", "--no-record").code == 0
+    assert run_forked("run", str(folder), "hi", "--no-record").code == 0

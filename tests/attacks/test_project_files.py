@@ -13,7 +13,7 @@ from llm_do.diagnostics.diagnostic import Location
 from llm_do.errors import ModelUnavailableError
 from llm_do.models.builtin.script_file import load_script, parse_script
 from llm_do.ui.reports.diagnostic_text import render_text
-from tests.cli.cli_processes import run
+from tests.cli.cli_processes import run_forked
 
 
 def shown(line: str, column: int, end: int | None = None) -> list[str]:
@@ -78,7 +78,7 @@ def test_a_python_file_that_breaks_standard_output_is_checked_quietly(tmp_path: 
     )
     (tmp_path / "main.agent").write_text("---\nname: main\nmodel: test\n---\nDo.\n")
     (tmp_path / "t.py").write_text(f"import sys\n\n{spoiling}\n")
-    ended = run("check", str(tmp_path))
+    ended = run_forked("check", str(tmp_path))
     assert ended.code == 0
     assert "Traceback" not in ended.err
     assert "no errors" in ended.out + ended.err

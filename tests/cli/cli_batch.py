@@ -1,11 +1,14 @@
 """Run the command line many times, each time in a fork: the program behind `cli_processes.run_many`.
 
 It reads a call from each line of stdin, as JSON, and prints how it ended. Starting a process each time
-would cost a second of imports.
+would cost a second of imports. It has also run an agent once: what a process makes when it is first needed, such as
+compiled schemas, is there already.
 """
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import json
 import os
 import pkgutil
@@ -18,6 +21,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from llm_do import Project, Runtime
 from llm_do.cli import actions, main
 from llm_do.cli.app import COMMANDS
 from llm_do.linker import check_worker, subprocess_check
@@ -89,9 +93,19 @@ def begin(args: list[str], cwd: str, files: list[Path]) -> None:
     main()
 
 
-if __name__ == "__main__":
-    subprocess_check._run = link
+def warm_up() -> None:
+    """Import what a run needs, and run an agent with a tool."""
     for name in HEAVY:
         import_module(name)
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "main.agent").write_text("---\nname: main\nmodel: test\ntools: [add]\n---\nHelp.\n")
+        Path(folder, "tools.py").write_text("def add(a: int) -> int:\n    return a\n\n\nTOOLS = [add]\n")
+        asyncio.run(Runtime(Project.load(folder), approvals="approve_all").run("hello"))
+    gc.freeze()  # a collection in a fork would copy every page
+
+
+if __name__ == "__main__":
+    subprocess_check._run = link
+    warm_up()
     for line in sys.stdin:
         print(json.dumps(call(**json.loads(line))), flush=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import subprocess
@@ -153,6 +154,7 @@ class Batch:
                 text=True,
                 env=environment(),
             )
+            atexit.register(self.close)
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         call = {

@@ -107,6 +107,11 @@ def test_init_writes_a_project_that_runs_and_never_overwrites(tmp_path: Path) ->
     assert {path: path.read_bytes() for path in files} == files
     assert (ended["check"].code, ended["check"].out) == (0, "")
     assert (ended["run"].code, ended["run"].out) == (0, "17 times 23 is 391.\n")
+
+
+@pytest.mark.slow
+def test_the_tests_of_a_new_project_pass(tmp_path: Path) -> None:
+    run_forked("init", "demo", cwd=tmp_path)
     tests = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
         cwd=tmp_path / "demo",

@@ -58,6 +58,7 @@ def test_the_list_has_everything_that_the_room_exports(module: str) -> None:
     assert [name for name in exported if not any(path.endswith(f".{name}") for path in paths())] == []
 
 
+@pytest.mark.slow
 def test_built_in_toolsets_import_nothing_of_the_room() -> None:
     rooms = "llm_do.toolsets.filesystem, llm_do.toolsets.shell, llm_do.runtime.runtime"
     script = f"import sys, {rooms}; print(*(name for name in sys.modules if name.startswith('llm_do.compat')))"

@@ -29,6 +29,9 @@ ROOT = Path(__file__).parents[2]
 ELSEWHERE = {"diagnostics.md"}
 """Pages whose examples other tests run."""
 
+LONG = {"tutorial.md", "toolsets.md"}
+"""Pages of many commands, or commands that take long: they run among the slow tests."""
+
 DOCUMENTS = [ROOT / "README.md", *sorted(path for path in (ROOT / "docs").glob("*.md") if path.name not in ELSEWHERE)]
 FENCE = re.compile(
     r"^(?P<skip><!-- not run: .+ -->\n+)?```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
@@ -80,7 +83,11 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=named)
+@pytest.mark.parametrize(
+    "document",
+    [pytest.param(each, marks=pytest.mark.slow) if each.name in LONG else each for each in DOCUMENTS],
+    ids=named,
+)
 def test_documented_output_is_the_actual_output(document: Path, session: Path) -> None:
     printed = ""
     for block in blocks_of(document.read_text(encoding="utf-8")):

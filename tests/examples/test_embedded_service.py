@@ -101,6 +101,7 @@ def test_a_run_streams_its_events_and_is_answered_by_a_second_request(server: st
     asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_a_client_that_disconnects_ends_only_its_own_run(server: str) -> None:
     async def main() -> None:
         async with client(server) as http:

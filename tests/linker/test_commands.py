@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-import llm_do
 from llm_do.formats.editor_schema import agent_schema, cases_schema, project_schema
 from llm_do.ui.reports.project_graph import dot, mermaid, permissions
-from tests.cli.cli_processes import run_forked
+from tests.cli.cli_processes import run, run_forked
 from tests.linker.conftest import Make, agent, manifest
 
 AGENTS = {
@@ -38,25 +34,13 @@ PYTHON = {
 }
 
 
-def run(root: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    home = str(Path(llm_do.__file__).parent.parent)
-    return subprocess.run(
-        [sys.executable, "-m", "llm_do.cli", *args],
-        cwd=root,
-        env={**os.environ, "PYTHONPATH": home},
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
-
-
 @pytest.mark.slow
 def test_a_hanging_project_is_still_checked(make: Make) -> None:
     main = agent("main", "tools: [search]\nmodle: x")
     root = make({**PYTHON, "tools.py": f"import time\ntime.sleep(1000)\n{TOOLS}", "main.agent": main})
-    done = run(root, "check", "--import-timeout", "1", "--format", "json")
-    assert done.returncode == 3
-    found = json.loads(done.stdout)
+    done = run("check", "--import-timeout", "1", "--format", "json", cwd=root)
+    assert done.code == 3
+    found = done.json
     assert [(item["code"], item["file"], item["line"]) for item in found["diagnostics"]] == [
         ("LD120", "main.agent", 4),
         ("LD310", "tools.py", 2),
@@ -66,9 +50,9 @@ def test_a_hanging_project_is_still_checked(make: Make) -> None:
 @pytest.mark.parametrize(("strict", "code"), [([], 0), (["--strict"], 3)])
 def test_warnings_fail_a_strict_check(make: Make, strict: list[str], code: int) -> None:
     root = make({**AGENTS, "project.json": manifest(approvals={"allow": ["*"]}, runtime={"max_depth": 5})})
-    done = run(root, "check", "--format", "github", *strict)
-    assert done.returncode == code
-    assert done.stdout.startswith("::warning file=project.json,line=1,endLine=1,col=")
+    done = run_forked("check", "--format", "github", *strict, cwd=root)
+    assert done.code == code
+    assert done.out.startswith("::warning file=project.json,line=1,endLine=1,col=")
 
 
 def test_a_project_is_shown_with_its_manifests_name_and_description(make: Make) -> None:
@@ -90,23 +74,23 @@ def test_a_project_is_shown_with_its_manifests_name_and_description(make: Make) 
 
 def test_graph_prints_text_and_json(make: Make) -> None:
     root = make(AGENTS)
-    assert run(root, "graph").stdout.splitlines()[:2] == ["main", "├─ read_file  allow  filesystem_project"]
-    assert "deny   for write_file(secret/**)  project.json:1" in run(root, "graph", "--permissions").stdout
-    data = json.loads(run(root, "graph", "--format", "json").stdout)
+    assert run_forked("graph", cwd=root).out.splitlines()[:2] == ["main", "├─ read_file  allow  filesystem_project"]
+    assert "deny   for write_file(secret/**)  project.json:1" in run_forked("graph", "--permissions", cwd=root).out
+    data = run_forked("graph", "--format", "json", cwd=root).json
     assert data["entry"] == {"kind": "agent", "name": "main"}
     assert mermaid(data).startswith("flowchart LR\n")
     assert dot(data).startswith("digraph project {\n")
 
 
 def test_graph_reports_why_a_project_does_not_link(make: Make) -> None:
-    done = run(make({"main.agent": agent("main", "tools: [add]")}), "graph")
-    assert (done.returncode, done.stdout) == (3, "")
-    assert "LD201" in done.stderr
+    done = run_forked("graph", cwd=make({"main.agent": agent("main", "tools: [add]")}))
+    assert (done.code, done.out) == (3, "")
+    assert "LD201" in done.err
 
 
 def test_tools_are_listed_with_their_schemas(make: Make) -> None:
     root = make(PYTHON)
-    assert run(root, "tools").stdout == (
+    assert run_forked("tools", cwd=root).out == (
         "main\n"
         "  search(query: string, limit: integer = 10)  [function]\n"
         "      Search the web.\n"
@@ -118,17 +102,16 @@ def test_tools_are_listed_with_their_schemas(make: Make) -> None:
 
 def test_tools_of_one_agent_are_listed_as_json(make: Make) -> None:
     root = make(AGENTS)
-    (listed,) = json.loads(run(root, "tools", "main", "--format", "json").stdout)["agents"]
+    (listed,) = run_forked("tools", "main", "--format", "json", cwd=root).json["agents"]
     assert listed["tools"][0]["name"] == "read_file"
     assert listed["tools"][0]["parameters"]["required"] == ["path"]
-    done = run(root, "tools", "mian")
-    assert done.returncode == 2
-    assert "Did you mean `main`?" in done.stderr
+    done = run_forked("tools", "mian", cwd=root)
+    assert done.code == 2
+    assert "Did you mean `main`?" in done.err
 
 
-@pytest.mark.slow
 def test_the_schema_of_agents_is_printed() -> None:
-    assert json.loads(run(Path(), "schema", "agent").stdout) == agent_schema()
+    assert run_forked("schema", "agent").json == agent_schema()
 
 
 def test_the_schema_of_tests_is_printed() -> None:
@@ -144,7 +127,7 @@ def test_a_fault_in_a_test_file_is_found_by_check_alone(make: Make) -> None:
 
 
 def test_the_schema_of_manifests_is_printed() -> None:
-    assert json.loads(run(Path(), "schema", "project").stdout) == project_schema()
+    assert run_forked("schema", "project").json == project_schema()
 
 
 def test_inspecting_agents_without_code_does_not_import_pydantic_ai(make: Make) -> None:

@@ -131,8 +131,9 @@ def test_no_client_of_ours_retries(monkeypatch: pytest.MonkeyPatch) -> None:
     for key in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
         monkeypatch.setenv(key, "k")
     names = ("openai:a", "openai-chat:a", "anthropic:a", "ollama:a")
+    pool = ModelPool()
     for name in names:
-        provider = ModelPool().get(name).provider
+        provider = pool.get(name).provider
         assert provider is not None
         assert provider.client.max_retries == 0, name
 

@@ -13,6 +13,7 @@ from tests.models import odd_chat_answers, odd_google, odd_messages, odd_respons
 from tests.models.odd_chat_answers import Row
 from tests.support.raw_server import serve_raw
 from tests.support.runs import project_of
+from tests.support.tables import sampled
 from tests.support.views import (
     VIEWS,
     Ending,
@@ -119,7 +120,7 @@ def model(name: str, prefix: str = "openai-chat") -> str:
 
 
 @pytest.mark.parametrize("view", ["whole", "streamed"])
-@pytest.mark.parametrize(("prefix", "name"), EVERY_ROW)
+@pytest.mark.parametrize(("prefix", "name"), sampled(EVERY_ROW))
 def test_an_answer_ends_a_run_alike_whole_and_streamed(
     runtime: tuple[asyncio.Runner, Runtime], prefix: str, name: str, view: str
 ) -> None:
@@ -131,7 +132,7 @@ def test_an_answer_ends_a_run_alike_whole_and_streamed(
 
 
 @pytest.mark.parametrize("view", [text_subscriber, terminal, recorded, run_sync], ids=lambda view: view.__name__)
-@pytest.mark.parametrize("name", IN_EVERY_VIEW)
+@pytest.mark.parametrize("name", sampled(IN_EVERY_VIEW))
 def test_an_answer_ends_a_run_alike_in_every_view(
     tmp_path: Path, name: str, view: Callable[[Project, Path], Ending]
 ) -> None:
@@ -139,7 +140,9 @@ def test_an_answer_ends_a_run_alike_in_every_view(
 
 
 @pytest.mark.parametrize("view", [plain, stream], ids=["whole", "streamed"])
-@pytest.mark.parametrize("name", [name for name, row in ROWS.items() if row.status != "completed" and row.falls_back])
+@pytest.mark.parametrize(
+    "name", sampled([name for name, row in ROWS.items() if row.status != "completed" and row.falls_back])
+)
 def test_the_next_model_of_a_list_answers_when_one_fails(
     tmp_path: Path, name: str, view: Callable[[Project, Path], Ending]
 ) -> None:

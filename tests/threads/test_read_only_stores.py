@@ -22,12 +22,6 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="folders have no
 NOBODY = "65534"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _batch() -> Iterator[None]:
-    yield
-    BATCH.close()
-
-
 @pytest.fixture
 def project() -> Iterator[Path]:
     """Create a project with a recorded turn, in a folder that everybody can reach."""

@@ -205,6 +205,7 @@ asyncio.run(main())
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="files have no such limit there")
+@pytest.mark.slow
 def test_a_full_disk_is_reported_and_earlier_turns_survive(tmp_path: Path) -> None:
     import json
 

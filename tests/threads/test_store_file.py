@@ -30,6 +30,7 @@ from tests.threads.thread_support import (
 )
 
 
+@pytest.mark.slow
 def test_turns_that_were_saved_survive_other_processes_reading_the_file_and_a_kill(tmp_path: Path) -> None:
     chat = child("chat_process.py", tmp_path, wait=False, stdin=subprocess.PIPE)
     assert chat.stdin is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -35,12 +34,6 @@ def write(root: Path, manifest: dict[str, object]) -> None:
         "---\nname: main\ncompaction: {fraction: 0.5, strategies: [sliding_window]}\n---\nHi.\n", encoding="utf-8"
     )
     (root / "answers.yaml").write_text(ANSWERS, encoding="utf-8")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _batch() -> Iterator[None]:
-    yield
-    BATCH.close()
 
 
 def do(root: Path, *args: str, stdin: str = "") -> Ended:

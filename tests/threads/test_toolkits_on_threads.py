@@ -17,6 +17,7 @@ def turn(root: Path, model: str) -> Any:
     return json.loads(out)
 
 
+@pytest.mark.slow
 def test_another_process_with_another_model_continues_with_the_login_unlocked(tmp_path: Path) -> None:
     turn(tmp_path, "first")
 

@@ -333,6 +333,7 @@ def test_noise_on_a_servers_standard_output_is_tolerated(tmp_path: Path, capfd: 
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 def test_runs_that_start_while_the_client_is_being_imported_wait_for_it(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.toolsets.mcp_servers.many_at_once", str(tmp_path)],

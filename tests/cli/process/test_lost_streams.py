@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.cli_processes import run
+from tests.cli.cli_processes import run_forked
 
 TOOLS = '''
 import io, os, sys
@@ -37,8 +37,8 @@ def test_replacing_the_standard_streams_loses_neither_results_nor_errors(
 ) -> None:
     root = project(ANSWERS, **{"tools.py": TOOLS.format(done=done), "agent": AGENT})
 
-    good = run("run", "--approve-all", cwd=root, stdin=b"hello")
-    bad = run("run", "--approve-all", "--model", "unknown:x", cwd=root, stdin=b"hello")
+    good = run_forked("run", "--approve-all", cwd=root, stdin=b"hello")
+    bad = run_forked("run", "--approve-all", "--model", "unknown:x", cwd=root, stdin=b"hello")
 
     assert (good.code, good.out) == (0, "spoken hello\n")
     assert (bad.code, bad.out) == (7, "")
@@ -48,6 +48,6 @@ def test_replacing_the_standard_streams_loses_neither_results_nor_errors(
 def test_closing_the_file_descriptors_does_not_lose_the_result(project: Callable[..., Path]) -> None:
     root = project(ANSWERS, **{"tools.py": TOOLS.format(done="os.close(1); os.close(2)"), "agent": AGENT})
 
-    ended = run("run", "--approve-all", cwd=root, stdin=b"hello")
+    ended = run_forked("run", "--approve-all", cwd=root, stdin=b"hello")
 
     assert (ended.code, ended.out) == (0, "spoken hello\n")

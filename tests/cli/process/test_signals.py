@@ -61,7 +61,13 @@ TOOLS = []
 """
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)], ids=["SIGTERM", "Ctrl-C"])
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [
+        pytest.param(signal.SIGTERM, 143, id="SIGTERM"),
+        pytest.param(signal.SIGINT, 130, id="Ctrl-C", marks=pytest.mark.slow),
+    ],
+)
 def test_ending_a_command_ends_its_linking_process_too(project: Callable[..., Path], number: int, code: int) -> None:
     root = project(agent="---\nname: main\nmodel: test\n---\n", **{"tools.py": HANGING})
     process = start_process(["check"], root)

@@ -12,6 +12,7 @@ from tests.support.history import results_of
 from tests.support.loop_blocks import measured_blocks
 from tests.support.runs import agent, runtime_of
 from tests.support.scripted import call, script
+from tests.support.tables import sampled
 
 COUNT = 100_000
 
@@ -44,7 +45,7 @@ def block_of(tool: Any, root: Path) -> tuple[float, str]:
     return asyncio.run(scenario())
 
 
-@pytest.mark.parametrize("tool", [rows, text], ids=lambda tool: tool.__name__)
+@pytest.mark.parametrize("tool", sampled([rows, text]))
 def test_a_large_result_is_cut_without_holding_up_the_loop(tool: Any, tmp_path: Path) -> None:
     longest, shown = block_of(tool, tmp_path)
     assert longest < 0.6  # in one go they take longer, and 0.05 is the aim on a quiet machine
