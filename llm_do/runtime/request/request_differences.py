@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field, replace
 from typing import Any, Literal, TypeAlias, cast
 
 from llm_do._startup.frozen import frozen
@@ -25,12 +26,14 @@ class RequestDifference:
         name: Which tool, or setting, or which tool's result; empty for what there is one of.
         before: The part of the first request; None if it has none.
         after: The part of the second.
+        args: The arguments of the tool call whose result differs, if they are data.
     """
 
     part: RequestPart
     name: str
     before: Any
     after: Any
+    args: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 def request_differences(before: SentRequest, after: SentRequest) -> list[RequestDifference]:
@@ -78,11 +81,22 @@ def _message_differences(
     """The first message that differs; those after it follow from it."""
     for number, (one, other) in enumerate(zip(before, after, strict=False)):
         if not _same(one, other):
-            return [_part_difference(one, other, first=number == 0)]
+            found = _part_difference(one, other, first=number == 0)
+            return [replace(found, args=_arguments(after[:number], other, found.name)) if found.name else found]
     if len(before) == len(after):
         return []
     old, new = list(before[len(after) :]) or None, list(after[len(before) :]) or None
     return [RequestDifference("length", "", old, new)]
+
+
+def _arguments(history: Sequence[Mapping[str, Any]], message: Mapping[str, Any], tool: str) -> Mapping[str, Any]:
+    """The arguments of the first of a tool's calls whose results a message has."""
+    answered = {part.get("tool_call_id") for part in message["parts"] if part.get("tool_name") == tool}
+    for earlier in reversed(history):
+        for part in earlier["parts"]:
+            if part.get("part_kind") == "tool-call" and part.get("tool_call_id") in answered:
+                return part["args"] if isinstance(part.get("args"), dict) else {}
+    return {}
 
 
 def _part_difference(one: Mapping[str, Any], other: Mapping[str, Any], *, first: bool) -> RequestDifference:

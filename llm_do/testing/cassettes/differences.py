@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from llm_do._startup.frozen import frozen
@@ -13,13 +11,13 @@ from llm_do.runtime.request.request_differences import RequestDifference, Reques
 from llm_do.text.text_diff import text_diff
 
 if TYPE_CHECKING:
-    from llm_do.project.project import Project
     from llm_do.runtime.record.exchanges import RequestPlace
     from llm_do.runtime.record.sent_request import SentRequest
     from llm_do.testing.cassettes.cassette import Recorded
     from llm_do.testing.cassettes.recorded_tools import RecordedTool
+    from llm_do.testing.cassettes.sources import Place, Sources
 
-__all__ = ["Difference", "Sources", "describe_differences", "explain_miss", "explain_missing_result"]
+__all__ = ["Difference", "describe_differences", "explain_miss", "explain_missing_result"]
 
 
 @frozen
@@ -51,55 +49,6 @@ class Difference:
     def block(self) -> str:
         """The difference as a diff."""
         return "\n".join(text_diff(self.before, self.after, "recorded", "now"))
-
-
-class Sources:
-    """Where a project's agents and tools are written.
-
-    Args:
-        project: The project.
-    """
-
-    def __init__(self, project: Project) -> None:
-        self._root = project.root
-        self._registry = project.registry
-
-    def agent(self, name: str) -> tuple[str | None, int | None]:
-        """File and line of an agent."""
-        found = self._registry.get(name)
-        place = getattr(found.value, "place", None) if found is not None else None
-        return (place.file, place.line) if place is not None else (None, None)
-
-    def line_of(self, agent: str, is_there: Callable[[str], bool]) -> tuple[str | None, int | None]:
-        """An agent's file and the first line in it that passes a test; the agent's own line if none does."""
-        file, line = self.agent(agent)
-        if file is None:
-            return None, None
-        try:
-            lines = (self._root / file).read_text(encoding="utf-8").splitlines()
-        except (OSError, UnicodeDecodeError):
-            return file, line
-        return file, next((number for number, text in enumerate(lines, 1) if is_there(text)), line)
-
-    def setting(self, agent: str, name: str) -> tuple[str | None, int | None]:
-        """File and line of an agent's setting."""
-        return self.line_of(agent, lambda text: name in text.partition("#")[0])
-
-    def tool(self, name: str) -> tuple[str | None, int | None]:
-        """File and line of a tool that is one of the project's functions or agents."""
-        found = self._registry.get(name)
-        if found is None:
-            return None, None
-        if found.kind == "agent":
-            return self.agent(name)
-        value: Any = found.value
-        function = getattr(value, "function", value)
-        code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
-        if code is None:
-            return None, None
-        path = Path(code.co_filename)
-        file = path.relative_to(self._root).as_posix() if path.is_relative_to(self._root) else str(path)
-        return file, code.co_firstlineno
 
 
 def explain_miss(
@@ -224,14 +173,15 @@ def _words(found: RequestDifference, agent: str) -> str:
     return f"the {'description' if changed else 'schema'} of the tool {found.name} has changed"
 
 
-def _place(found: RequestDifference, agent: str, sources: Sources) -> tuple[str | None, int | None]:
+def _place(found: RequestDifference, agent: str, sources: Sources) -> Place:
     """Where a part of an agent's requests is written; nowhere for what a run brings."""
     match found.part:
-        case "model" | "output":
-            return sources.setting(agent, found.part)
+        case "model":
+            return sources.setting(agent, "model")
+        case "output":
+            return sources.output(agent)
         case "instructions":
-            line = _first_new_line(found.before, found.after).strip()
-            return sources.line_of(agent, lambda text: bool(line) and text.strip() == line)
+            return sources.text(agent, found.before, found.after)
         case "setting":
             return sources.setting(agent, found.name)
         case "tool":
@@ -239,11 +189,8 @@ def _place(found: RequestDifference, agent: str, sources: Sources) -> tuple[str 
             return place if place[0] is not None else sources.agent(agent)
         case "tools":
             return sources.agent(agent)
+        case "result":
+            place = sources.result(found.args, found.before, found.after)
+            return place if place[0] is not None else sources.tool(found.name)
         case _:
             return None, None
-
-
-def _first_new_line(old: str, new: str) -> str:
-    """The first line of a text that isn't in an older one."""
-    before = old.splitlines()
-    return next((line for line in new.splitlines() if line not in before), "")

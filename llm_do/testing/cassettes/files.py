@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from llm_do.errors import UsageError
 from llm_do.runtime.record.redaction import redactor
 from llm_do.testing.cassettes.cassette_reader import parse_cassette
-from llm_do.testing.cassettes.differences import Sources
 from llm_do.testing.cassettes.masks import Masks
 from llm_do.testing.cassettes.player import CassettePlayer
 from llm_do.testing.cassettes.recorder import CassetteRecorder
+from llm_do.testing.cassettes.sources import Sources
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project

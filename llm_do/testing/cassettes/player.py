@@ -15,7 +15,7 @@ from llm_do.runtime.record.request_outcome import RequestOutcome
 from llm_do.runtime.record.sent_request import SentRequest, read_request
 from llm_do.runtime.record.transport import Answer, Transport
 from llm_do.testing.cassettes.call_readers import CallReaders
-from llm_do.testing.cassettes.differences import Sources, explain_miss, explain_missing_result
+from llm_do.testing.cassettes.differences import explain_miss, explain_missing_result
 from llm_do.testing.cassettes.recorded_model import RecordedModel
 from llm_do.testing.cassettes.recorded_tools import RecordedTool, answer_of
 from llm_do.text.globs import matches_any
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.record.transport import Ask, OutgoingRequest, ToolPlace
     from llm_do.testing.cassettes.cassette import Cassette, Recorded
     from llm_do.testing.cassettes.masks import Masks
+    from llm_do.testing.cassettes.sources import Sources
 
 __all__ = ["CassettePlayer"]
 
