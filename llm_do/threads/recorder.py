@@ -94,17 +94,17 @@ class StoreRecorder:
             opened = await store.begin_run(record, self._project.threads.config)
         if opened.recovered:
             self._notice(f"thread {run.thread_id!r}: its last run was interrupted; the work it had saved is kept")
-        log = ExchangeLog(self._session_setups() if settings.exchanges else None)
-        return StoreRecording(store, run, opened, self._notice, log, settings)
+        redact = redactor()
+        log = ExchangeLog(self._session_setups(redact) if settings.exchanges else None)
+        return StoreRecording(store, run, opened, self._notice, redact, log, settings)
 
     async def aclose(self) -> None:
         """Close the project's own store."""
         if self._own and self._store is not None:
             await self._store.aclose()
 
-    def _session_setups(self) -> SessionSetups:
-        redact = redactor()  # another one once the environment has other secrets
-        if self._setups is None or self._setups.redact is not redact:
+    def _session_setups(self, redact: Redactor) -> SessionSetups:
+        if self._setups is None or self._setups.redact is not redact:  # the environment has other secrets now
             self._setups = SessionSetups(redact)
         return self._setups
 
@@ -125,6 +125,7 @@ class StoreRecording:
         run: The run.
         opened: What the store read for the run.
         notice: Called with a message when the journal can't be written.
+        redact: Removes secrets.
         exchanges: Collects its exchanges.
         settings: How much the store keeps of exchanges.
     """
@@ -135,6 +136,7 @@ class StoreRecording:
         run: RecordedRun,
         opened: OpenedRun,
         notice: Callable[[str], None],
+        redact: Redactor,
         exchanges: ExchangeLog,
         settings: RecordSettings,
     ) -> None:
@@ -145,7 +147,7 @@ class StoreRecording:
         self._exchanges = exchanges
         self._settings = settings
         self._sent_usage: Usage | None = None
-        self._redact: Redactor = redactor()
+        self._redact = redact
         thread = opened.thread
         complete = bool(opened.history) and opened.history[0].parent is None
         self.history: list[ModelMessage] = close_history(

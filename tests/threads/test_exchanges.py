@@ -117,16 +117,28 @@ def test_failed_attempts_are_kept_too(store: ThreadStore) -> None:
 
 
 def test_a_cancelled_request_is_kept_as_one(store: ThreadStore) -> None:
-    async def never(*_: Any) -> str:
-        await asyncio.Event().wait()
-        return ""
+    async def cancelled() -> None:
+        asked = asyncio.Event()
 
-    result = recorded(store, agent("main", script(never)), run_timeout=0.05)
+        async def never(*_: Any) -> str:
+            asked.set()
+            await asyncio.Event().wait()
+            return ""
 
-    (kept,) = exchanges_of(store, result)
+        runtime = runtime_on(store, agent("main", script(never)), options={"record": True})
+        run = asyncio.ensure_future(runtime.execute("go"))
+        await asked.wait()
+        run.cancel()
+        await asyncio.wait([run])
+        await runtime.aclose()
+
+    done(cancelled())
+
+    (record,) = done(store.runs())
+    (kept,) = done(store.exchanges(record.id))
     assert kept.outcome.failure is not None
     assert kept.outcome.failure.type == "CancelledError"
-    assert record_of(store, result).usage == result.usage
+    assert record.usage == kept.outcome.usage
 
 
 def test_what_a_run_has_used_is_kept_with_it(store: ThreadStore) -> None:

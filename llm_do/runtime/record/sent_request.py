@@ -16,12 +16,13 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest
 from pydantic_core import to_json, to_jsonable_python
 
 from llm_do._startup.frozen import frozen
+from llm_do.runtime.record.exchanges import ModelFacts
 from llm_do.text.json_data import to_json_data
 
 if TYPE_CHECKING:
     from pydantic_ai import ToolDefinition
     from pydantic_ai.messages import ModelMessage
-    from pydantic_ai.models import ModelRequestParameters
+    from pydantic_ai.models import Model, ModelRequestParameters
     from pydantic_ai.settings import ModelSettings
 
     from llm_do.runtime.record.transport import OutgoingRequest
@@ -151,6 +152,7 @@ class KnownSetups:
     def __init__(self, clean: Callable[[str], str] = lambda text: text) -> None:
         self.clean = clean
         self._known: dict[bytes, _Setup] = {}
+        self._facts: dict[int, tuple[Model, ModelFacts]] = {}
 
     def read(self, setup: Mapping[str, Any], last: _Setup | None) -> _Setup:
         """A setup in its canonical form; `last` is the one that it probably is."""
@@ -166,6 +168,15 @@ class KnownSetups:
             found = self._known[seen] = _Setup(seen, data, content_digest(text))
         return found
 
+    def facts_of(self, model: Model) -> ModelFacts:
+        """What a run needs to know of a model that isn't asked."""
+        found = self._facts.get(id(model))
+        if found is None or found[0] is not model:
+            while len(self._facts) >= MOST_SETUPS:
+                self._facts.pop(next(iter(self._facts)), None)
+            found = self._facts[id(model)] = model, ModelFacts.of(model)
+        return found[1]
+
 
 class RequestReader:
     """Reads the requests of one call.
@@ -177,7 +188,7 @@ class RequestReader:
 
     def __init__(self, clean: Callable[[str], str] = lambda text: text, *, setups: KnownSetups | None = None) -> None:
         self._clean = clean
-        self._setups = KnownSetups(clean) if setups is None else setups
+        self.setups = KnownSetups(clean) if setups is None else setups
         self._links: list[_Link] = []
         self._ids: dict[str, int] = {}
         self._setup: _Setup | None = None
@@ -191,7 +202,7 @@ class RequestReader:
         parameters: ModelRequestParameters,
     ) -> SentRequest:
         """The canonical form of a request."""
-        setup = self._setup = self._setups.read(_setup_data(model, messages, settings, parameters), self._setup)
+        setup = self._setup = self.setups.read(_setup_data(model, messages, settings, parameters), self._setup)
         links = self._read_messages(messages)
         digests = [link.digest for link in links]
         return SentRequest(

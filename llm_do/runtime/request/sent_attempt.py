@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pydantic_ai.messages import BaseToolCallPart
 
-from llm_do.runtime.record.exchanges import Exchange, ModelFacts
+from llm_do.runtime.record.exchanges import Exchange
 from llm_do.runtime.record.request_outcome import RequestFailure, RequestOutcome
 from llm_do.runtime.record.sent_request import read_request
 from llm_do.runtime.record.transport import Answer
@@ -50,7 +50,7 @@ class SentAttempt:
             usage: What it used.
             partial: The text of an answer that broke off.
         """
-        if self._recording is None or self._sent is None:
+        if self._recording is None or self._reader is None or self._sent is None:
             return
         if answer is None:
             failure = RequestFailure("CancelledError", "the request was cancelled before its answer was complete")
@@ -67,7 +67,7 @@ class SentAttempt:
             answer.partial,
             self._numbered(answer.outcome.response),
             settings.get("max_tokens") if own is not None and settings is not None else None,
-            ModelFacts.of(self._request.model),
+            self._reader.setups.facts_of(self._request.model),
         )
         self._recording.add_exchange(exchange)
 

@@ -51,11 +51,10 @@ def write(db: sqlite3.Connection, batch: Batch) -> None:
     if batch.exchanges:
         size = sum(_insert(db, batch.run_id, row) for row in batch.exchanges)
         _resize(db, size)
-        db.execute("UPDATE runs SET exchanges = exchanges + ? WHERE id = ?", (len(batch.exchanges), batch.run_id))
     if batch.spent:
         db.executemany(_SPEND, [_spent_values(batch.run_id, row) for row in batch.spent])
-    if batch.totals is not None:
-        _write_totals(db, batch.run_id, batch.totals)
+    if batch.totals is not None or batch.exchanges:
+        _write_totals(db, batch.run_id, batch.totals, len(batch.exchanges))
 
 
 def _spent_values(run_id: str, row: SpentRow) -> tuple[object, ...]:
@@ -64,10 +63,13 @@ def _spent_values(run_id: str, row: SpentRow) -> tuple[object, ...]:
     return (run_id, row.agent, row.model, *counts)
 
 
-def _write_totals(db: sqlite3.Connection, run_id: str, totals: RunTotals) -> None:
+def _write_totals(db: sqlite3.Connection, run_id: str, totals: RunTotals | None, exchanges: int) -> None:
+    if totals is None:
+        db.execute("UPDATE runs SET exchanges = exchanges + ? WHERE id = ?", (exchanges, run_id))
+        return
     db.execute(
-        "UPDATE runs SET usage = ?, models = ?, cost = ? WHERE id = ?",
-        (json.dumps(totals.usage.to_dict()), json.dumps(totals.models), totals.usage.cost_usd, run_id),
+        "UPDATE runs SET exchanges = exchanges + ?, usage = ?, models = ?, cost = ? WHERE id = ?",
+        (exchanges, json.dumps(totals.usage.to_dict()), json.dumps(totals.models), totals.usage.cost_usd, run_id),
     )
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from llm_do.runtime.record.exchanges import Exchange, ModelFacts, RequestPlace
 from llm_do.runtime.record.thread_store import StoredObject
+from llm_do.threads.store.codec import message_text
 
 if TYPE_CHECKING:
     from llm_do.runtime.record.sent_request import SentRequest
@@ -56,13 +57,15 @@ def facts_and_setup(body: str, links: Sequence[str]) -> tuple[ModelFacts | None,
 
 def answer_text(exchange: Exchange) -> str:
     """What came back, and what a budget changed, as JSON text."""
-    data = {
-        "outcome": exchange.outcome.to_dict(),
-        "partial": exchange.partial,
-        "tool_calls": exchange.tool_calls,
-        "max_tokens": exchange.max_tokens,
-    }
-    return json.dumps(data, ensure_ascii=False)
+    outcome = exchange.outcome
+    response = message_text(outcome.response) if outcome.response is not None else "null"
+    failure = outcome.failure.to_dict() if outcome.failure is not None else None
+    rest = {"partial": exchange.partial, "tool_calls": exchange.tool_calls, "max_tokens": exchange.max_tokens}
+    # Joined as text: the response is the largest part, and written as text at once.
+    return (
+        f'{{"outcome": {{"usage": {json.dumps(outcome.usage.to_dict())}, "response": {response},'
+        f' "failure": {json.dumps(failure, ensure_ascii=False)}}}, {json.dumps(rest, ensure_ascii=False)[1:]}'
+    )
 
 
 def exchange_from(
