@@ -156,7 +156,7 @@ def _cost(case: CaseResult) -> str:
 
 
 def _dollars(amount: float) -> str:
-    return f"${amount:.4f}"
+    return f"${amount:.4f}" if amount else "$0"
 
 
 def _number(count: int, noun: str) -> str:
