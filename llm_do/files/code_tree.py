@@ -46,6 +46,7 @@ class CodeScan:
         held: Folders that have a link that is code; a link can only be kept by keeping its folder.
         linked: Other names of files that are code.
         links: Which of the code are links.
+        folders: All folders that aren't closed; of libraries only the outermost.
         complete: Whether everything was looked at.
     """
 
@@ -55,6 +56,7 @@ class CodeScan:
     held: tuple[str, ...] = ()
     linked: tuple[str, ...] = ()
     links: frozenset[str] = frozenset()
+    folders: tuple[str, ...] = ()
     complete: bool = True
 
 
@@ -65,6 +67,7 @@ class _Folder:
     identity: tuple[int, int]
     read_at: int
     folders: list[str] = field(default_factory=list[str])
+    libraries: list[str] = field(default_factory=list[str])
     code: list[str] = field(default_factory=list[str])
     closed: list[str] = field(default_factory=list[str])
     secrets: list[str] = field(default_factory=list[str])
@@ -100,6 +103,7 @@ class CodeTree:
         closed: list[str] = []
         secrets: list[str] = []
         held: list[str] = []
+        folders: list[str] = []
         shared: dict[int, int] = {}
         shown: dict[int, int] = {}
         links: set[str] = set()
@@ -117,6 +121,8 @@ class CodeTree:
                 closed.append(path)
                 code[path.rstrip("/")] = (folder.identity[0], 0, 0)  # a new one is noticed like a new file
                 continue
+            folders.append(path)
+            folders += [f"{path}{name}" for name in folder.libraries]
             for name in folder.code:
                 self._add(f"{path}{name}", code, shared, links)
             closed += [f"{path}{name}" for name in folder.closed]
@@ -129,7 +135,8 @@ class CodeTree:
         linked = self._other_names(shared, code) if any(shared.values()) else ()
         secrets += self._other_names(shown, secrets) if any(shown.values()) else ()
         bare = (tuple(map(_bare, each)) for each in (closed, secrets, held))
-        return CodeScan(code, *bare, linked=linked, links=frozenset(links))
+        others = tuple(map(_bare, folders[1:]))
+        return CodeScan(code, *bare, linked=linked, links=frozenset(links), folders=others)
 
     def _folder(self, path: str) -> _Folder | None:
         """What a folder contains; None if it isn't there any more, or is a link."""
@@ -166,6 +173,8 @@ class CodeTree:
                 elif entry.is_dir(follow_symlinks=False):
                     if plain not in LIBRARY_FOLDERS or self.code.reaches_anywhere:
                         folder.folders.append(name)
+                    else:
+                        folder.libraries.append(name)
                 elif self.code.kind(f"{path}{name}") is not None:
                     folder.code.append(name)
                 elif self._is_secret(f"{path}{name}"):

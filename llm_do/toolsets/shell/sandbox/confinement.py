@@ -10,7 +10,6 @@ import os
 import shutil
 import tempfile
 import threading
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +23,7 @@ from llm_do.project.sandbox_spec import SandboxSpec
 from llm_do.toolsets.shell.sandbox import bubblewrap, landlock
 from llm_do.toolsets.shell.sandbox.backends import Backend
 from llm_do.toolsets.shell.sandbox.denied_paths import find_denied
+from llm_do.toolsets.shell.sandbox.kept_paths import KeptPaths, keep_paths
 from llm_do.toolsets.shell.sandbox.wall import Wall
 
 __all__ = [
@@ -36,17 +36,11 @@ __all__ = [
     "reading_wall",
 ]
 
-_MOST_FILES = 100
-"""More files than this aren't kept one by one: then whole folders are."""
-
 _TEMPORARY = ("/tmp/", "/var/tmp/")
 """Folders in whose place a command sees a scratch folder."""
 
 _UNSEEN = ("/run/", "/var/run/", *_TEMPORARY)
 """Where sockets can't be seen anyway."""
-
-_CROWDED = 5
-"""How many files of code make a folder one that is kept as a whole, if there are too many."""
 
 _GIT_CODE = ("hooks", "config", "config.worktree")
 _HOME_SECRETS = (
@@ -143,15 +137,16 @@ def command_wall(root: Path, scan: CodeScan, sight: Sight, spec: SandboxSpec, *,
     more = [Path(os.path.realpath(real / Path(folder).expanduser())) for folder in spec.writable]
     if not scan.complete:
         return Wall(real, more, [real], hidden, shown, network)
-    kept, held = _kept(scan)
+    kept = _kept(real, scan, tuple(path.relative_to(real).as_posix() for path in more if real in path.parents))
+    single = list(kept.single)
     if real / ".git" in more:
-        kept = [path for path in kept if path != ".git"]
-        kept += [f".git/{name}" for name in _GIT_CODE if (real / ".git" / name).exists()]
-    read_only = _below(real, [*kept, *held])
-    free = [folder for path in held for folder in _folders(real / path)]
-    fixed = {parent for path in read_only for parent in path.parents if parent.is_relative_to(real)}
-    fixed |= {parent for path in hidden for parent in path.parents if parent.is_relative_to(real)}
-    return Wall(real, [real, *more, *free, *sorted(fixed)], read_only, hidden, shown, network)
+        single = [path for path in single if path != ".git"]
+        single += [f".git/{name}" for name in _GIT_CODE if (real / ".git" / name).exists()]
+    read_only = _below(real, [*single, *kept.held, *sorted(kept.trees)])
+    free = [folder for path in kept.held for folder in _folders(real / path)]
+    above = {parent for path in (*read_only, *hidden) for parent in path.parents if parent.is_relative_to(real)}
+    fixed = [path for path in sorted(above) if not kept.is_closed(path.relative_to(real).as_posix())]
+    return Wall(real, [real, *more, *free, *_below(real, sorted(kept.open)), *fixed], read_only, hidden, shown, network)
 
 
 def closed_wall(wall: Wall, denied: DeniedEffects, sight: Sight) -> Wall:
@@ -162,9 +157,9 @@ def closed_wall(wall: Wall, denied: DeniedEffects, sight: Sight) -> Wall:
         return wall
     closed = [*unread, *unwritten]
     inside = {parent for path in closed for parent in path.parents if parent.is_relative_to(wall.root)}
-    writable = (
-        [path for path in (*wall.writable, *sorted(inside)) if not _is_below(path, closed)] if wall.writable else []
-    )
+    # A folder in one that is kept as a whole must not be opened: what is in it isn't kept by itself.
+    fixed = [path for path in sorted(inside) if _is_writable(path, wall)]
+    writable = [path for path in (*wall.writable, *fixed) if not _is_below(path, closed)] if wall.writable else []
     read_only = [path for path in (*wall.read_only, *unwritten) if not _is_below(path, unread)]
     return replace(
         wall,
@@ -174,6 +169,17 @@ def closed_wall(wall: Wall, denied: DeniedEffects, sight: Sight) -> Wall:
         visible=[path for path in wall.visible if not _is_below(path, unread)],
         network=wall.network and not denied.network,
     )
+
+
+def _is_writable(path: Path, wall: Wall) -> bool:
+    """Whether a folder may be written: the nearest path above it that the wall names decides."""
+    read_only, writable = set(wall.read_only), set(wall.writable)
+    for each in (path, *path.parents):
+        if each in read_only:
+            return False
+        if each in writable:
+            return True
+    return False
 
 
 def _is_below(path: Path, folders: Sequence[Path]) -> bool:
@@ -187,16 +193,13 @@ def program_folders(program: str, path: str) -> list[Path]:
     return [*own, *(folder.parent if folder.name == "bin" else folder for folder in search)]
 
 
-def _kept(scan: CodeScan) -> tuple[list[str], set[str]]:
-    """Return the paths that are kept one by one, and the folders that are kept apart from the folders in them."""
-    held = set(scan.held)
-    files = [path for path in (*scan.code, *scan.linked) if path not in scan.links]  # no mount holds a link itself
-    folders = {path: path.rpartition("/")[0] or "." for path in files}
-    if len(files) > _MOST_FILES:
-        counts = Counter(folders.values())
-        held |= {folder for folder, count in counts.items() if count >= _CROWDED}
-    single = [path for path in files if folders[path] not in held]
-    return [*single, *(path for path in scan.closed if path.rpartition("/")[2] != FOLDER)], held
+def _kept(root: Path, scan: CodeScan, apart: Sequence[str]) -> KeptPaths:
+    """Return what is kept; most commands find the names that the last one found."""
+    layout = (scan.code.keys(), scan.linked, scan.links, scan.closed, scan.held, scan.folders, apart)
+    known = _plans.get(root)
+    if known is None or known[0] != layout:
+        known = _plans[root] = layout, keep_paths(scan, apart)
+    return known[1]
 
 
 def _folders(folder: Path) -> list[Path]:
@@ -256,6 +259,7 @@ def _scratch(root: Path) -> Path:
         return _scratches[key]
 
 
+_plans: dict[Path, tuple[tuple[object, ...], KeptPaths]] = {}
 _scratches: dict[tuple[int, str], Path] = {}
 _lock = threading.Lock()
 
