@@ -10,7 +10,12 @@ from hypothesis import given, strategies as st
 
 from llm_do.files.code_files import CodeFiles
 from llm_do.files.code_tree import CodeScan, CodeTree
+from llm_do.policy.denied_effects import denied_effects
+from llm_do.policy.rules import option_rules
+from llm_do.policy.values import ToolCallInfo
+from llm_do.project.sandbox_spec import SandboxSpec
 from llm_do.toolsets.shell.sandbox import kept_paths
+from llm_do.toolsets.shell.sandbox.confinement import Sight, closed_wall, command_wall
 from llm_do.toolsets.shell.sandbox.kept_paths import KeptPaths, keep_paths
 from tests.toolsets.shell.support import configured, run
 
@@ -126,3 +131,18 @@ def test_a_command_in_a_large_project_changes_data_and_no_code(tmp_path: Path) -
     assert [file.read_text() for file in files] == ["x = 1\n"] * len(files)
     assert (tmp_path / "src/p1/static/x").read_text() == (tmp_path / "data.txt").read_text() == "ok\n"
     assert (tmp_path / "out").is_dir()
+
+
+def test_what_a_rule_denies_does_not_open_the_folders_above_it(tmp_path: Path) -> None:
+    for number in range(200):
+        (tmp_path / f"src/p{number}").mkdir(parents=True)
+        (tmp_path / f"src/p{number}/m.py").touch()
+    (tmp_path / "src/p7/secret.txt").touch()
+    scan = CodeTree(CodeFiles(tmp_path), lambda path: False).scan()
+    wall = command_wall(tmp_path, scan, Sight(), SandboxSpec(), network=False)
+    call = ToolCallInfo("shell", {})
+    denied = denied_effects(option_rules("deny", ["files.read(src/p7/secret.txt)", "files.write(src/p8/x/**)"]), call)
+    closed = closed_wall(wall, denied, Sight())
+
+    assert tmp_path / "src/p7/secret.txt" in closed.hidden
+    assert set(closed.writable) == set(wall.writable)

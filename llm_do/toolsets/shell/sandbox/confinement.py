@@ -24,6 +24,7 @@ from llm_do.toolsets.shell.sandbox import bubblewrap, landlock
 from llm_do.toolsets.shell.sandbox.backends import Backend
 from llm_do.toolsets.shell.sandbox.denied_paths import find_denied
 from llm_do.toolsets.shell.sandbox.kept_paths import KeptPaths, keep_paths
+from llm_do.toolsets.shell.sandbox.tool_homes import tool_homes
 from llm_do.toolsets.shell.sandbox.wall import Wall
 
 __all__ = [
@@ -94,10 +95,10 @@ def confine(argv: Sequence[str], wall: Wall, cwd: Path, backend: Backend) -> Con
     scratch = _scratch(wall.root)
     if backend == "bubblewrap":
         temporary = Path("/tmp") if wall.hides_temporary_files else scratch
-        return Confinement(bubblewrap.wrap(argv, wall, scratch, cwd), _environment(temporary))
+        return Confinement(bubblewrap.wrap(argv, wall, scratch, cwd), _environment(temporary, wall))
     descriptor, rules = tempfile.mkstemp(".json", "rules-", scratch.parent)
     os.close(descriptor)
-    return Confinement(landlock.wrap(argv, wall, scratch, Path(rules)), _environment(scratch))
+    return Confinement(landlock.wrap(argv, wall, scratch, Path(rules)), _environment(scratch, wall))
 
 
 @frozen
@@ -236,9 +237,10 @@ def _sockets(root: Path, *, keep_own: bool = False) -> list[Path]:
     return [path for path in found if not (keep_own and path.is_relative_to(root)) and path.is_socket()]
 
 
-def _environment(temporary: Path) -> dict[str, str]:
-    """Return the variables that lead programs to the scratch folder."""
+def _environment(temporary: Path, wall: Wall) -> dict[str, str]:
+    """Return the variables that lead programs to the scratch folder, and to what they may read in the home folder."""
     return {
+        **({} if wall.confined else tool_homes(network=wall.network)),
         "TMPDIR": str(temporary),
         "HOME": str(temporary / "home"),
         "XDG_CACHE_HOME": str(temporary / "cache"),
