@@ -82,7 +82,7 @@ def test_the_list_of_names_is_sorted_and_complete() -> None:
     assert set(dir(llm_do)) >= set(llm_do.__all__)
 
 
-@pytest.mark.parametrize("package", ["llm_do", "llm_do.flows", "llm_do.threads", "llm_do.toolkits"])
+@each_row("package", ["llm_do", "llm_do.flows", "llm_do.threads", "llm_do.toolkits"])
 def test_type_checkers_see_the_names_that_there_are(package: str) -> None:
     module = importlib.import_module(package)
     source = Path(str(module.__file__)).read_text(encoding="utf-8")

@@ -79,8 +79,8 @@ def test_a_star_does_not_cover_options_that_run_or_write(rule: str, command: str
     assert not allowed(rule, command)
 
 
-@pytest.mark.parametrize("program", ["less", "more", "zless", "vi", "vim", "view", "nvim", "ex", "/usr/bin/less"])
-@pytest.mark.parametrize("word", ["'+!touch m'", "++G", "+/x", "'+:w out'", "+"])
+@each_row("program", ["less", "more", "zless", "vi", "vim", "view", "nvim", "ex", "/usr/bin/less"])
+@each_row("word", ["'+!touch m'", "++G", "+/x", "'+:w out'", "+"])
 def test_a_star_does_not_cover_plus_commands_of_pagers_and_editors(program: str, word: str) -> None:
     assert not allowed(f"{program} *", f"{program} notes.txt {word}")
     assert not allowed(f"{program} * notes.txt", f"{program} {word} notes.txt")
@@ -95,7 +95,7 @@ def test_a_star_does_not_cover_the_pager_of_another_program(rule: str, command: 
     assert not allowed(rule, command)
 
 
-@pytest.mark.parametrize("command", ["tail +5 f", "sort +1 f", "date +%F", "nano +5 f", "chmod +r f"])
+@each_row("command", ["tail +5 f", "sort +1 f", "date +%F", "nano +5 f", "chmod +r f"])
 def test_other_programs_have_no_plus_commands(command: str) -> None:
     assert allowed(f"{command.split()[0]} *", command)
 
@@ -224,7 +224,7 @@ def test_a_denied_subcommand_is_denied_under_other_names(command: str) -> None:
     assert denied("git push *", command)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     ["git -C sub add include.h", "git -c user.name=x log", "git commit -m 'alias.p=push'", "git config alias.p"],
 )
@@ -232,9 +232,7 @@ def test_a_variable_name_alone_is_not_a_program(command: str) -> None:
     assert not denied("git push *", command)
 
 
-@pytest.mark.parametrize(
-    "command", ["git rm x", "git rebase main", "git commit -m 'rm x'", "tar cf rm.tar x", "echo rm", "grep rm x"]
-)
+@each_row("command", ["git rm x", "git rebase main", "git commit -m 'rm x'", "tar cf rm.tar x", "echo rm", "grep rm x"])
 def test_a_word_is_not_yet_a_program(command: str) -> None:
     assert not denied("rm *", command)
 

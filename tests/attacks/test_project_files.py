@@ -14,6 +14,7 @@ from llm_do.errors import ModelUnavailableError
 from llm_do.models.builtin.script_file import load_script, parse_script
 from llm_do.ui.reports.diagnostic_text import render_text
 from tests.cli.cli_processes import run_forked
+from tests.support.tables import each_row
 
 
 def shown(line: str, column: int, end: int | None = None) -> list[str]:
@@ -31,7 +32,7 @@ def test_a_fault_in_a_very_long_line_is_shown_quickly(column: int) -> None:
     assert max(map(len, text)) <= 130
 
 
-@pytest.mark.parametrize("length", [100, 3_999, 4_001, 4_100, 9_000])
+@each_row("length", [100, 3_999, 4_001, 4_100, 9_000])
 def test_the_caret_points_at_the_fault_however_long_the_line(length: int) -> None:
     for column in {1, 50, length // 2, length - 1}:
         line = "." * (column - 1) + "X" + "." * (length - column)

@@ -53,7 +53,7 @@ ENDLESS: dict[str, tuple[dict[str, Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", ENDLESS)
+@each_row("name", ENDLESS)
 def test_an_event_loop_is_not_held_up_by_a_check(name: str) -> None:
     schema, value = ENDLESS[name]
     started = time.thread_time()

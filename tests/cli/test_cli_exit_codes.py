@@ -6,6 +6,7 @@ import pytest
 
 from llm_do.runtime.record.results import RunResult
 from tests.cli.cli_processes import Ended, run_many, write_project
+from tests.support.tables import each_row
 
 CALL = "- tools: [{name: TOOL}]\n- text: done"
 SEND = "- tools: [{name: send, args: {to: ann}}]\n- text: done"
@@ -67,7 +68,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ended]:
     )
 
 
-@pytest.mark.parametrize("name", CASES)
+@each_row("name", CASES)
 def test_exit_code_and_json_object_report_how_a_run_ended(ended: dict[str, Ended], name: str) -> None:
     code, status, *_ = CASES[name]
 
@@ -75,7 +76,7 @@ def test_exit_code_and_json_object_report_how_a_run_ended(ended: dict[str, Ended
     assert list(ended[name].json) == list(RunResult("completed", None, "").to_dict())
 
 
-@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case[0] not in (0,)])
+@each_row("name", [name for name, case in CASES.items() if case[0] not in (0,)])
 def test_errors_are_one_paragraph_on_stderr_without_a_traceback(ended: dict[str, Ended], name: str) -> None:
     if name != "does not link":
         assert "error: " in ended[name].err
@@ -83,7 +84,7 @@ def test_errors_are_one_paragraph_on_stderr_without_a_traceback(ended: dict[str,
     assert "Traceback" not in ended[name].err
 
 
-@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case[0] in (1, 2, 3, 6, 7, 130)])
+@each_row("name", [name for name, case in CASES.items() if case[0] in (1, 2, 3, 6, 7, 130)])
 def test_the_json_object_lists_the_error_of_an_early_end(ended: dict[str, Ended], name: str) -> None:
     assert ended[name].json["errors"]
     assert ended[name].json["errors"][-1].keys() >= {"type", "message", "agent_path"}

@@ -51,7 +51,7 @@ def test_the_page_lists_the_same_names() -> None:
     assert {name for name in listed if not re.search(rf"\b{name}\b", REMOVED)} == set()
 
 
-@pytest.mark.parametrize("module", MODULES)
+@each_row("module", MODULES)
 def test_the_list_has_everything_that_the_room_exports(module: str) -> None:
     exported = import_module(f"llm_do.compat.{module}").__all__
 

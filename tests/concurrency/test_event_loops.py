@@ -10,6 +10,7 @@ import pytest
 from llm_do import Runtime, UsageError, run
 from tests.support.runs import agent, project_of
 from tests.support.scripted import script
+from tests.support.tables import each_row
 
 
 async def _all_events(runtime: Runtime) -> Any:
@@ -24,7 +25,7 @@ WAYS: dict[str, Callable[[Runtime], Coroutine[Any, Any, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@each_row("way", WAYS)
 def test_a_run_outside_asyncio_says_that_it_needs_it(way: str) -> None:
     coroutine = WAYS[way](Runtime(project_of([agent("main", script("done"))])))
     with pytest.raises(UsageError, match="a run needs asyncio's event loop, and none is running here") as caught:

@@ -12,6 +12,7 @@ from llm_do.concurrency.turnstile import Turnstile
 from tests.support.loop_blocks import measured_blocks
 from tests.support.runs import agent, runtime_of
 from tests.support.scripted import script
+from tests.support.tables import each_row
 
 
 @pytest.mark.parametrize("limit", [1, 3])
@@ -59,7 +60,7 @@ def test_only_one_comes_in_at_each_turn_of_the_loop() -> None:
     asyncio.run(scenario())
 
 
-@pytest.mark.parametrize("turns", range(6))
+@each_row("turns", range(6))
 def test_a_cancelled_job_makes_room_wherever_it_was(turns: int) -> None:
     async def scenario() -> None:
         turnstile = Turnstile(1)

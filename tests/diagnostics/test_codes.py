@@ -6,8 +6,6 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
-
 import llm_do
 from llm_do.diagnostics.codes import CODES
 from llm_do.formats.agent_file import parse_agent
@@ -70,7 +68,7 @@ def test_each_agent_file_code_has_its_exact_location(code: str) -> None:
     )
 
 
-@pytest.mark.parametrize("code", MANIFESTS)
+@each_row("code", MANIFESTS)
 def test_each_manifest_code_has_its_exact_location(code: str) -> None:
     text, line, column = MANIFESTS[code]
     (item,) = parse_manifest(text, "project.json").diagnostics

@@ -176,7 +176,7 @@ def test_what_a_page_imports_is_public(page: Path) -> None:
     assert [each for each in imported if each not in public] == []
 
 
-@pytest.mark.parametrize("module", [api, docstrings, markdown, project_files, runs, samples, schemas, toolsets])
+@each_row("module", [api, docstrings, markdown, project_files, runs, samples, schemas, toolsets])
 def test_the_examples_in_the_generator_run(module: ModuleType) -> None:
     assert doctest.testmod(module).failed == 0
 
@@ -196,7 +196,7 @@ def test_each_public_name_links_to_its_own_entry() -> None:
     assert [entries[link] for link in links] == [f"`{each.heading}`" for each in api.names()]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+@each_row("page", PAGES)
 def test_every_link_has_a_target(page: Path) -> None:
     wrong: list[str] = []
     for found in LINK.finditer(markdown.FENCED.sub("", page.read_text(encoding="utf-8"))):

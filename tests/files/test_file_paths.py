@@ -8,8 +8,8 @@ from llm_do.files.refusals import FileRefusedError
 from tests.support.tables import each_row
 
 
-@pytest.mark.parametrize(
-    ("path", "parts"),
+@each_row(
+    "path, parts",
     [
         ("a\\b/c", ["a", "b", "c"]),
         ("C:\\srv\\a", ["a"]),
@@ -39,7 +39,7 @@ def test_every_spelling_of_a_protected_name_is_recognised(name: str) -> None:
     assert fold_name(name) == ".git"
 
 
-@pytest.mark.parametrize("name", [".github", "git", ".gitignore", "..git", "a.git"])
+@each_row("name", [".github", "git", ".gitignore", "..git", "a.git"])
 def test_similar_names_are_not_protected(name: str) -> None:
     assert fold_name(name) != ".git"
 

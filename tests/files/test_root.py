@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 from llm_do.files.folders import Kind
 from llm_do.files.refusals import FileRefusedError
 from llm_do.files.root import Root
+from tests.support.tables import each_row
 
 SECRET = b"the outside secret"
 
@@ -69,7 +70,7 @@ def refusal(operation: Operation, root: Root, path: str) -> str:
     return caught.value.reason
 
 
-@pytest.mark.parametrize(
+@each_row(
     "path",
     [
         "..",
@@ -102,7 +103,7 @@ def test_every_operation_refuses_a_path_that_leaves(root: Root, outside: Path, p
     assert contents(outside) == before
 
 
-@pytest.mark.parametrize("path", ["to_secret", "to_outside", "dangling_out", "relative_out", "a/hop", "to_proc"])
+@each_row("path", ["to_secret", "to_outside", "dangling_out", "relative_out", "a/hop", "to_proc"])
 def test_a_link_that_leaves_is_refused_as_last_part_too(root: Root, outside: Path, path: str) -> None:
     before = contents(outside)
     reasons = {name: refusal(OPERATIONS[name], root, path) for name in FOLLOWING}
@@ -133,7 +134,7 @@ def test_a_link_loop_is_refused(root: Root) -> None:
     assert refusal(OPERATIONS["write"], root, "loop/x") == "invalid"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "path",
     [
         "a/file.txt",
@@ -193,8 +194,8 @@ def test_a_device_is_refused() -> None:
         assert refusal(OPERATIONS[operation], devices, "null") == "not_a_file"
 
 
-@pytest.mark.parametrize(
-    ("operation", "path", "reason"),
+@each_row(
+    "operation, path, reason",
     [
         ("read", "nothing", "missing"),
         ("read", "nothing/x", "missing"),

@@ -12,6 +12,7 @@ from llm_do.flows import ParallelGroup
 from tests.flows.flow_runs import Facts, Note, Report, asked, run_flow, saying, text_of
 from tests.support.runs import agent
 from tests.support.scripted import call, script
+from tests.support.tables import each_row
 
 
 def test_each_step_reads_the_output_of_the_previous_one_and_the_last_answers() -> None:
@@ -84,8 +85,8 @@ class Translation(PromptInput):
     language: str = "English"
 
 
-@pytest.mark.parametrize(
-    ("output", "language", "prompt"),
+@each_row(
+    "output, language, prompt",
     [
         ({"input": "Tee", "language": "German"}, "German", "Tee"),
         ("Tea", "English", "Tea"),

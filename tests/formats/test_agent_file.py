@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from llm_do.diagnostics.diagnostic import Diagnostic
 from llm_do.formats.agent_file import parse_agent, readable_name
 from tests.support.tables import each_row
@@ -242,8 +240,8 @@ def test_invalid_parts_are_left_out_and_the_rest_is_kept() -> None:
     assert parsed.body == "Body"
 
 
-@pytest.mark.parametrize(
-    ("frontmatter", "tools", "toolsets"),
+@each_row(
+    "frontmatter, tools, toolsets",
     [
         ("tools: [no, a, 1, '', b, yes, c]", ["a", "b", "c"], []),
         (

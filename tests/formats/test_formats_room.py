@@ -8,16 +8,15 @@ import pkgutil
 import subprocess
 import sys
 
-import pytest
-
 import llm_do.formats
+from tests.support.tables import each_row
 
 MODULES = [
     module.name for module in pkgutil.walk_packages(llm_do.formats.__path__, "llm_do.formats.") if not module.ispkg
 ]
 
 
-@pytest.mark.parametrize("name", MODULES)
+@each_row("name", MODULES)
 def test_examples_run_and_public_names_are_sorted(name: str) -> None:
     module = importlib.import_module(name)
     assert doctest.testmod(module).failed == 0

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import time
 
-import pytest
-
 from llm_do.diagnostics.diagnostic import Diagnostic
 from llm_do.formats.agent_file import parse_agent
 from llm_do.formats.syntax.frontmatter import Frontmatter, split_frontmatter
@@ -75,7 +73,7 @@ def test_the_body_has_its_start_line() -> None:
     assert parts("---\nname: a\n---\n").body_start == -1
 
 
-@pytest.mark.parametrize("inside", ["description: a --- b", "description: |\n  ---\n  x", "x: ----", "x: '---'"])
+@each_row("inside", ["description: a --- b", "description: |\n  ---\n  x", "x: ----", "x: '---'"])
 def test_only_a_line_of_exactly_three_dashes_closes_frontmatter(inside: str) -> None:
     text = f"---\n{inside}\n---\nBody"
     found = parts(text)
@@ -112,8 +110,8 @@ def test_a_file_that_almost_starts_with_frontmatter_is_reported(text: str, line:
     assert found.hint
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "word"),
+@each_row(
+    "text, line, word",
     [
         ("---\nname: a\n", 1, "never closed"),
         ("---\n", 1, "never closed"),

@@ -147,7 +147,7 @@ def test_a_manifest_of_the_older_format_is_read() -> None:
     assert parse_manifest(text, "project.json").ok
 
 
-@pytest.mark.parametrize("version", ["true", "1.0", '"1"', "null", "[1]", "{}"])
+@each_row("version", ["true", "1.0", '"1"', "null", "[1]", "{}"])
 def test_the_version_is_the_integer_one(version: str) -> None:
     text = f'{{"version": {version}, "entry": {{"agent": "main"}}, "agent_files": ["*.agent"]}}'
     parsed = parse_manifest(text, "project.json")

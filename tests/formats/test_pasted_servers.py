@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from llm_do.formats.manifest import parse_manifest
+from tests.support.tables import each_row
 
 BASE = {"version": 1, "entry": {"agent": "main"}, "agent_files": ["*.agent"]}
 FOO = {"command": "npx", "args": ["-y", "foo"]}
@@ -20,8 +21,8 @@ def hints(**manifest: Any) -> list[str]:
     return [item.hint or "" for item in found]
 
 
-@pytest.mark.parametrize(
-    ("server", "ours"),
+@each_row(
+    "server, ours",
     [
         (FOO, OURS),
         ({"type": "stdio", **FOO}, OURS),
@@ -59,7 +60,7 @@ def test_a_whole_block_is_rewritten(key: str) -> None:
         assert json.loads(hint.removeprefix('write the servers under "toolsets": ')) == written
 
 
-@pytest.mark.parametrize(
+@each_row(
     "manifest",
     [
         {"mcpServers": {}},

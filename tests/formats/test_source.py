@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import pytest
-
 from llm_do.formats.syntax.source import MAX_BYTES, Source, decode, read_text
 from tests.support.tables import each_row
 
 
-@pytest.mark.parametrize(
-    ("data", "line", "column", "offset"),
+@each_row(
+    "data, line, column, offset",
     [
         (b"\xff", 1, 1, 0),
         (b"abc\r\nd\xe9", 2, 2, 6),

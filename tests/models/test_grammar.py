@@ -90,7 +90,7 @@ def test_an_infinitely_recursive_all_of_is_rejected() -> None:
         bounded_schema({"$defs": {"A": {"allOf": [{"$ref": "#/$defs/A"}]}}, "$ref": "#/$defs/A"})
 
 
-@pytest.mark.parametrize("reference", ["#/$defs/Gone", "https://example.org/schema", "#/anyOf/1", "#/type"])
+@each_row("reference", ["#/$defs/Gone", "https://example.org/schema", "#/anyOf/1", "#/type"])
 def test_an_unresolvable_reference_is_rejected(reference: str) -> None:
     with pytest.raises(ModelUnavailableError, match="which it doesn't contain"):
         bounded_schema({"type": "object", "properties": {"a": {"$ref": reference}}, "anyOf": [{"$ref": reference}]})

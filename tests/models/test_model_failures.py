@@ -16,6 +16,7 @@ from llm_do.errors import LlmDoError, ModelUnavailableError, ProviderError
 from llm_do.models import ModelPool, explain_failure, is_transient, register_model_factory
 from tests.models.asking import say
 from tests.support.openai_server import serve
+from tests.support.tables import each_row
 
 
 def failure_of(turn: dict[str, Any], name: str = "openai-chat:gpt-test") -> LlmDoError:
@@ -75,7 +76,7 @@ def test_a_stream_that_ends_without_a_finish_reason_is_a_transient_failure() -> 
     assert is_transient(raised.value)
 
 
-@pytest.mark.parametrize(("status", "passing"), [(429, True), (500, True), (503, True), (408, True), (400, False)])
+@each_row("status, passing", [(429, True), (500, True), (503, True), (408, True), (400, False)])
 def test_which_failures_are_transient(status: int, passing: bool) -> None:
     turn = {"status": status, "times": 9, "retry_after": 2}
     with serve({"gpt-test": [turn]}) as (url, _), pytest.raises(ModelAPIError) as raised:

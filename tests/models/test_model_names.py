@@ -102,8 +102,8 @@ def test_a_model_for_one_agent_overrides_the_model_for_all() -> None:
     assert choose_model("main", environ={}, override=override).names == ("test",)
 
 
-@pytest.mark.parametrize(
-    ("declared", "environment", "manifest", "expected"),
+@each_row(
+    "declared, environment, manifest, expected",
     [
         ("openai:own", "openai:env", "openai:all", Choice(("openai:own",), "agent")),
         (None, "openai:env", "openai:all", Choice(("openai:env",), "environment")),
@@ -121,7 +121,7 @@ def test_without_a_name_and_a_key_an_available_local_model_is_used() -> None:
     )
 
 
-@pytest.mark.parametrize("prefix", DEFAULT_MODELS)
+@each_row("prefix", DEFAULT_MODELS)
 def test_a_key_suffices(prefix: str) -> None:
     for key in PROVIDERS[prefix].keys:
         choice = choose_model("main", environ={key: "k"}, local_available=lambda: True, file=FILE)
@@ -141,7 +141,7 @@ def test_a_model_that_nobody_named_is_reported(monkeypatch: pytest.MonkeyPatch) 
     ]
 
 
-@pytest.mark.parametrize("prefix", DEFAULT_MODELS)
+@each_row("prefix", DEFAULT_MODELS)
 def test_a_default_model_exists_has_a_price_and_needs_no_other_package(prefix: str) -> None:
     name = f"{prefix}:{DEFAULT_MODELS[prefix]}"
     assert name in known_model_names()
@@ -234,7 +234,7 @@ def test_a_custom_server_needs_no_model_name() -> None:
     assert local_server("http://h/v1") == ("http://h/v1", "default")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "name",
     [
         "openai:gpt-5-mini",
@@ -256,6 +256,6 @@ def test_a_price_is_known_by_name_and_local_models_are_free(name: str, monkeypat
     assert price_known(name)
 
 
-@pytest.mark.parametrize("name", ["openai:no-such-model", "ollama:qwen3", "vllm:gpt-5-mini", "unknown:gpt-5-mini"])
+@each_row("name", ["openai:no-such-model", "ollama:qwen3", "vllm:gpt-5-mini", "unknown:gpt-5-mini"])
 def test_a_model_missing_from_the_price_list_has_no_price(name: str) -> None:
     assert not price_known(name)

@@ -216,8 +216,8 @@ def test_unusable_certificates_are_a_typed_error(
     assert "SSL_CERT_FILE" in (raised.value.hint or "")
 
 
-@pytest.mark.parametrize(
-    ("name", "missing"),
+@each_row(
+    "name, missing",
     [
         ("openai:a", "OPENAI_API_KEY"),
         ("openai-chat:a", "OPENAI_API_KEY"),

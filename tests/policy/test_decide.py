@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from llm_do.policy.decision import Mode, answer_automatically, decide, deny_without_approver
 from llm_do.policy.pattern import parse_pattern
 from llm_do.policy.rules import Policy, build_policy, option_rules
@@ -66,7 +64,7 @@ def test_the_first_row_that_applies_decides(
     assert decision.person_only is (source == "toolset" and toolset is PERSON)
 
 
-@pytest.mark.parametrize("kind", ["agent", "flow", "handoff", "builtin"])
+@each_row("kind", ["agent", "flow", "handoff", "builtin"])
 def test_calls_of_this_kind_are_allowed_by_default_unless_the_project_asks(kind: ToolKind) -> None:
     call = ToolCallInfo("analyst", {}, kind=kind)
     assert decide(call, Policy()).effect == "allow"
@@ -76,7 +74,7 @@ def test_calls_of_this_kind_are_allowed_by_default_unless_the_project_asks(kind:
     assert decide(call, rules(allow=["analyst"]), calls_require_approval=True).effect == "allow"
 
 
-@pytest.mark.parametrize("kind", ["function", "toolset", "toolkit", "mcp"])
+@each_row("kind", ["function", "toolset", "toolkit", "mcp"])
 def test_the_projects_own_tools_need_approval_by_default(kind: ToolKind) -> None:
     assert decide(ToolCallInfo("send", {}, kind=kind), Policy()) == Decision(
         "ask", "send needs approval by default: no rule covers it", source="default"
@@ -118,8 +116,8 @@ def test_a_command_that_could_not_be_parsed_is_never_allowed_by_a_rule() -> None
     assert "could not be resolved" in denied.reason
 
 
-@pytest.mark.parametrize(
-    ("remembered", "options", "mode", "effect", "source"),
+@each_row(
+    "remembered, options, mode, effect, source",
     [
         (True, ["write_file"], "reject_all", "allow", "remembered"),
         (False, ["write_file"], "reject_all", "allow", "option"),

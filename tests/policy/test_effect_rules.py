@@ -18,6 +18,7 @@ from tests.runtime.approval.letters import RAN
 from tests.support.history import results_of
 from tests.support.runs import agent, carry_out, runtime_of
 from tests.support.scripted import call, script
+from tests.support.tables import each_row
 
 
 @pytest.fixture
@@ -169,7 +170,7 @@ def test_examples_of_such_rules_are_paths_and_hosts() -> None:
     assert len(check_examples(wrong, [])) == 1
 
 
-@pytest.mark.parametrize("text", ["files.write", "files.write(**)", "net(*)", "net"])
+@each_row("text", ["files.write", "files.write(**)", "net(*)", "net"])
 def test_a_rule_that_allows_every_effect_is_broad(text: str) -> None:
     assert is_overly_broad(Rule("allow", parse_pattern(text), text), [])
 

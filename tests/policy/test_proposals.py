@@ -3,7 +3,6 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-import pytest
 from hypothesis import given, strategies as st
 
 from llm_do.policy.arguments import split_command
@@ -13,6 +12,7 @@ from llm_do.policy.pattern import parse_pattern
 from llm_do.policy.proposals import allows_call, narrowest_rule, proposed_rules, wider_rule
 from llm_do.policy.values import CommandLine, Decision, ToolCallInfo
 from llm_do.text.sanitizer import sanitize
+from tests.support.tables import each_row
 
 TEXT = st.text(max_size=20)
 
@@ -90,8 +90,8 @@ def test_every_proposal_allows_its_own_call(args: dict[str, str]) -> None:
 ODD = ["a\nb", "tab\there", "\x1b[31mred", "zero\u200bwidth", "C:\\new", "\\n", "it's\r\n'quoted'", "*?[x]", "x" * 600]
 
 
-@pytest.mark.parametrize("text", ODD, ids=range(len(ODD)))
-@pytest.mark.parametrize("primary", ["text", None, ("text", "other")])
+@each_row("text", ODD)
+@each_row("primary", ["text", None, ("text", "other")])
 def test_a_proposal_is_shown_as_it_matches(text: str, primary: Any) -> None:
     call = ToolCallInfo("send", {"text": text, "other": "y"}, primary=primary)
     rules = [rule for rule in (narrowest_rule(call), wider_rule(call), *proposed_rules(call)) if rule is not None]

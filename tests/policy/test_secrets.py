@@ -49,8 +49,8 @@ def test_other_files_are_not(path: str) -> None:
     assert secret_file(path) is None
 
 
-@pytest.mark.parametrize("word", [".env", "./.env", "--file=.env", "-F.env", "x@.npmrc", "a/b/id_rsa", ".ssh/id"])
-@pytest.mark.parametrize("rule", ["shell(cat *)", "shell(cat * *)", "shell(cat [!x]*)"])
+@each_row("word", [".env", "./.env", "--file=.env", "-F.env", "x@.npmrc", "a/b/id_rsa", ".ssh/id"])
+@each_row("rule", ["shell(cat *)", "shell(cat * *)", "shell(cat [!x]*)"])
 def test_a_wildcard_covers_no_secret_file(rule: str, word: str) -> None:
     argv = ("cat", word) if rule.count(" ") == 1 else ("cat", "notes.txt", word)
     call = ToolCallInfo("shell", {}, primary="command", resolved={"command": (argv,)})

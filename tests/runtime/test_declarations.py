@@ -23,6 +23,7 @@ from llm_do import (
 from tests.support.history import results_of, strict
 from tests.support.runs import agent, carry_out, project_of, run_spec, runtime_of
 from tests.support.scripted import call, script
+from tests.support.tables import each_row
 
 
 class Plain(BaseModel):
@@ -57,8 +58,8 @@ async def _async_instructions(name: str) -> str:
     return f"async {name}"
 
 
-@pytest.mark.parametrize(
-    ("given", "sent"),
+@each_row(
+    "given, sent",
     [
         ("Text.", "Text."),
         ("", None),
@@ -136,9 +137,7 @@ def answering(*replies: dict[str, Any]) -> Any:
     return script(turn)
 
 
-@pytest.mark.parametrize(
-    ("kind", "output"), [(Plain, Plain(n=1)), (Point, Point(1, 2)), (SCHEMA, {"x": 1, "y": 2}), (list[int], [1])]
-)
+@each_row("kind, output", [(Plain, Plain(n=1)), (Point, Point(1, 2)), (SCHEMA, {"x": 1, "y": 2}), (list[int], [1])])
 def test_invalid_structured_output_is_retried(kind: Any, output: Any) -> None:
     good = {Plain: {"n": 1}, Point: {"x": 1, "y": 2}}.get(kind) if isinstance(kind, type) else None
     reply = good or ({"response": [1]} if kind == list[int] else {"x": 1, "y": 2})

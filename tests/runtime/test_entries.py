@@ -403,7 +403,7 @@ def test_another_entry_is_chosen_by_name() -> None:
     assert "other" in str(error.value.hint)
 
 
-@pytest.mark.parametrize("entry", ["", 3, agent("other", "test"), _upper], ids=["", "number", "agent", "function"])
+@each_row("entry", ["", 3, agent("other", "test"), _upper])
 def test_an_invalid_entry_is_rejected(entry: Any) -> None:
     with pytest.raises(UsageError, match=r"can't be the entry of a run|nothing named '' to run"):
         carry_out(runtime_of([agent("main", script("main"))]), "x", entry=entry)

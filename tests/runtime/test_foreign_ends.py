@@ -20,6 +20,7 @@ from llm_do.threads import memory_store
 from tests.support.history import results_of, strict
 from tests.support.runs import EMPTY, agent, carry_out, heard, runtime_of
 from tests.support.scripted import call, script
+from tests.support.tables import each_row
 
 
 def raising(kind: type[BaseException]) -> Callable[..., Any]:
@@ -99,7 +100,7 @@ LENIENT: dict[str, Callable[[type[BaseException]], Runtime]] = {
 ALL = {**TOOLS, **OTHERS, **LENIENT}
 
 
-@pytest.mark.parametrize("where", ALL)
+@each_row("where", ALL)
 def test_a_keyboard_interrupt_in_the_projects_code_interrupts_the_run(where: str) -> None:
     runtime = ALL[where](KeyboardInterrupt)
     recorded = heard(runtime)
@@ -136,7 +137,7 @@ def test_a_thread_keeps_the_conversation_too() -> None:
     assert [outcome for _, outcome, _ in results_of(messages)] == ["interrupted"]
 
 
-@pytest.mark.parametrize("where", OTHERS)
+@each_row("where", OTHERS)
 def test_a_foreign_cancelled_error_fails_what_raised_it(where: str) -> None:
     result = carry_out(OTHERS[where](asyncio.CancelledError))
 
@@ -144,7 +145,7 @@ def test_a_foreign_cancelled_error_fails_what_raised_it(where: str) -> None:
     assert "CancelledError" in str(result.error)
 
 
-@pytest.mark.parametrize("where", [*TOOLS, "context provider", "approval callback"])
+@each_row("where", [*TOOLS, "context provider", "approval callback"])
 def test_a_foreign_cancelled_error_is_raised_like_any_other_failure(where: str) -> None:
     result = carry_out(ALL[where](asyncio.CancelledError))
 

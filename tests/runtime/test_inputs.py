@@ -24,6 +24,7 @@ from llm_do.runtime.call.prompt import ATTACHMENT_LIMIT
 from tests.support.history import results_of
 from tests.support.runs import agent, carry_out, heard, project_of, run_spec, runtime_of
 from tests.support.scripted import call, script
+from tests.support.tables import each_row
 
 
 def echo() -> Any:
@@ -46,8 +47,8 @@ class Plain(BaseModel):
 # -- input
 
 
-@pytest.mark.parametrize(
-    ("given", "named"),
+@each_row(
+    "given, named",
     [
         ({"company": 3}, "company"),
         ({"stars": 1}, "company"),
@@ -238,7 +239,7 @@ class Silent(AgentArgs):
         return list(self.lines)
 
 
-@pytest.mark.parametrize("given", ["", " \n\t", {"input": ""}, {"input": "", "attachments": ["a.txt"]}])
+@each_row("given", ["", " \n\t", {"input": ""}, {"input": "", "attachments": ["a.txt"]}])
 def test_an_empty_input_is_refused_before_anything_runs(given: Any) -> None:
     model = script("x")
 

@@ -8,8 +8,6 @@ import pathlib
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from llm_do import CallContext, EntryError, Project, Runtime
 from llm_do.flows import FlowSpec
 from llm_do.project.project import EntrySpec
@@ -95,7 +93,7 @@ def test_a_synchronous_entry_may_return_a_call() -> None:
     assert carry_out(runtime_of([agent("helper", script("an answer"))], start)).output == "an answer"
 
 
-@pytest.mark.parametrize("kind", DATA)
+@each_row("kind", DATA)
 def test_whatever_has_a_text_of_its_own_is_data(kind: str) -> None:
     value, text = DATA[kind]
 
@@ -105,7 +103,7 @@ def test_whatever_has_a_text_of_its_own_is_data(kind: str) -> None:
     assert carry_out(runtime_of([], start)).to_dict()["output"] == text
 
 
-@pytest.mark.parametrize("kind", [kind for kind in NO_DATA if kind != "a future"])
+@each_row("kind", [kind for kind in NO_DATA if kind != "a future"])
 def test_a_tools_result_that_is_no_data_is_a_failed_result(kind: str) -> None:
     make, text = NO_DATA[kind]
 

@@ -21,6 +21,7 @@ from llm_do.runtime.session.run_options import EntryOptions, RunOptions, Runtime
 from tests.support.history import results_of, strict
 from tests.support.runs import Answers, agent, carry_out, heard, project_of, runtime_of
 from tests.support.scripted import call, script
+from tests.support.tables import each_row
 
 
 def add(a: int, b: int) -> int:
@@ -67,7 +68,7 @@ def test_a_name_registered_during_a_run_can_be_called_at_once() -> None:
     assert carry_out(runtime_of([], main)).output == "made"
 
 
-@pytest.mark.parametrize("name", ["bad name", "", "1st", "a" * 65, "a\n", 3])
+@each_row("name", ["bad name", "", "1st", "a" * 65, "a\n", 3])
 def test_an_invalid_tool_name_is_not_registered(name: Any) -> None:
     runtime = runtime_of([agent("main", script("x"))])
 

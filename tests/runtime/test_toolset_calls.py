@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 from pydantic_ai import FunctionToolset, RunContext
 
 from llm_do import AgentSpec, InputError, PromptInput, RunError, Toolkit
@@ -14,6 +13,7 @@ from llm_do.runtime.context.call_context import CallContext
 from tests.support.history import results_of
 from tests.support.runs import agent, carry_out, heard, runtime_of
 from tests.support.scripted import call, script
+from tests.support.tables import each_row
 
 
 def add(a: int, b: int = 1) -> int:
@@ -63,7 +63,7 @@ CALLS: list[tuple[str, Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "value", "output"), CALLS)
+@each_row("name, value, output", CALLS)
 def test_a_tool_of_a_toolset_is_called_by_its_name(name: str, value: Any, output: Any) -> None:
     assert called(name, value).output == output
 
@@ -182,7 +182,7 @@ INPUTS: list[tuple[Any, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("function", "value", "output"), INPUTS)
+@each_row("function, value, output", INPUTS)
 def test_a_function_takes_the_input_of_the_agent_that_it_was(function: Any, value: Any, output: str) -> None:
     async def main(input: Any, ctx: CallContext) -> Any:
         return await ctx.call("it", value)

@@ -12,6 +12,7 @@ import pytest
 from llm_do import InputError, LinkError
 from llm_do.testing import Question, play
 from llm_do.threads import ConversationManager, memory_store
+from tests.support.tables import each_row
 
 TOOLS = '''
 def send(to: str) -> str:
@@ -186,8 +187,8 @@ def test_an_invalid_input_in_the_middle_raises(talking: Path) -> None:
         play(talking, [], answers=[{"text": "x"}])
 
 
-@pytest.mark.parametrize(
-    ("option", "message"),
+@each_row(
+    "option, message",
     [
         ("max_step", "play has no option 'max_step'; did you mean `max_steps`?"),
         ("thread", "play has no option 'thread'; did you mean `thread_id`?"),

@@ -17,6 +17,7 @@ from llm_do.threads import (
     ThreadRecord,
     ThreadStore,
 )
+from tests.support.tables import each_row
 from tests.threads.thread_support import done, model_text, prompts, talk, user_text
 
 
@@ -137,7 +138,7 @@ def test_null_removes_a_setting_and_keeps_the_others(store: ThreadStore) -> None
     assert done(manager.set_thread_config("t", {"model": None})) == ThreadConfig(history_limit=4)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "wrong",
     [
         {"modle": "x"},

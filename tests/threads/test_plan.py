@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import pytest
-
 from llm_do import Runtime
 from llm_do.flows.plan import tasks_of
 from llm_do.project.flow_spec import FlowSpec
@@ -15,6 +13,7 @@ from llm_do.runtime.context.call_context import current_call
 from llm_do.threads import memory_store
 from tests.support.runs import agent, heard, runtime_of
 from tests.support.scripted import script
+from tests.support.tables import each_row
 from tests.threads.thread_support import record_of
 
 
@@ -30,8 +29,8 @@ def run(runtime: Runtime, text: str = "build it") -> Any:
     return asyncio.run(runtime.execute(text, entry="work", thread_id="t"))
 
 
-@pytest.mark.parametrize(
-    ("answer", "tasks"),
+@each_row(
+    "answer, tasks",
     [
         ({"items": ["a", "b"]}, ["a", "b"]),
         ({"tasks": [{"task": "a"}, {"title": "b"}]}, ["a", "b"]),

@@ -22,7 +22,7 @@ from tests.threads.thread_support import on_thread, state_file, stored_messages
 SECRET = 'sk-live-"quoted"-4711'
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         "Authorization: Bearer abc.def-123",

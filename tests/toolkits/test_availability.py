@@ -11,6 +11,7 @@ from pydantic_ai import ModelRetry
 
 from llm_do import ToolError, Toolkit, ToolkitError, Update, tool
 from tests.support.scripted import call
+from tests.support.tables import each_row
 from tests.toolkits.kits import play
 
 
@@ -276,7 +277,7 @@ def test_a_mark_of_the_functions_own_holds_besides_what_the_toolkit_says() -> No
     assert kit.get_availability_reason("greet") == "it needs the state 'ready'"
 
 
-@pytest.mark.parametrize("name", ["", "a b", "a::b", "x" * 65, "1a", "a\n"])
+@each_row("name", ["", "a b", "a::b", "x" * 65, "1a", "a\n"])
 def test_a_name_that_no_provider_takes_is_refused(name: str) -> None:
     with pytest.raises(ToolkitError, match="can't be the name"):
         Toolkit("kit").add_tool(name, lambda: 1)

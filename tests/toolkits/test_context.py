@@ -225,7 +225,7 @@ def test_a_sealed_context_is_for_reading() -> None:
     assert sealed.sealed() is sealed
 
 
-@pytest.mark.parametrize(
+@each_row(
     "schema", [{"minimum": 1}, {"maximum": 5}, {"exclusiveMinimum": 1}, {"exclusiveMaximum": 5}, {"multipleOf": 2}]
 )
 def test_what_is_not_a_number_keeps_no_limit_of_numbers(schema: dict[str, Any]) -> None:

@@ -113,8 +113,8 @@ def test_the_schema_is_the_contexts_and_is_enforced(annotation: Any, schema: Any
     assert reached == good
 
 
-@pytest.mark.parametrize(
-    ("annotation", "reason"),
+@each_row(
+    "annotation, reason",
     [
         (DynamicStr["missing"], "it needs 'missing' in the context"),
         (DynamicStr["none"], "it needs a value in 'none', which is empty"),

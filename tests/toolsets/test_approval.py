@@ -15,6 +15,7 @@ from llm_do.toolsets.approval import get_toolset_approval_config, set_toolset_ap
 from tests.support.history import results_of, strict
 from tests.support.runs import Answers
 from tests.support.scripted import call, script
+from tests.support.tables import each_row
 
 RAN: list[str] = []
 
@@ -114,7 +115,7 @@ class Later:
         yield
 
 
-@pytest.mark.parametrize("answer", ["blocked", "DENY", "", Later()])
+@each_row("answer", ["blocked", "DENY", "", Later()])
 def test_an_invalid_decision_denies(answer: Any) -> None:
     class Deciding(FunctionToolset[Any]):
         def needs_approval(self, name: str, args: dict[str, Any]) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from hypothesis import given, strategies as st
 
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
@@ -129,9 +128,7 @@ def test_json_diagnostics_are_ascii() -> None:
     assert render_json([Diagnostic("LD120", "error", "é\ud800", Location("\udcff"))]).isascii()
 
 
-@pytest.mark.parametrize(
-    ("item", "line"),
-    [
+@each_row("item, line", [
         (fault(2, 7, (2, 9)), "::error file=a.agent,line=2,endLine=2,col=7,endColumn=9,title=LD120::wrong"),
         (fault(2, 7, (4, 1)), "::error file=a.agent,line=2,endLine=4,title=LD120::wrong"),
         (fault(2, 7), "::error file=a.agent,line=2,col=7,title=LD120::wrong"),
@@ -142,8 +139,7 @@ def test_json_diagnostics_are_ascii() -> None:
             "::warning file=a%3Ab%2Cc%25%0A.agent,line=1,col=1,title=LD801::unused",
         ),
         (fault(1, 1, message="\x1b[31m"), "::error file=a.agent,line=1,col=1,title=LD120::\\x1b[31m"),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_github_annotations_are_escaped(item: Diagnostic, line: str) -> None:
     assert render_github([item]) == line + "\n"
 

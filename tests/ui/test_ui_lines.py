@@ -15,6 +15,7 @@ from llm_do.ui.live.event_lines import describe, event_line, summary_line
 from llm_do.ui.reports.error_text import error_text, paragraph
 from llm_do.ui.terminal.text_width import call_text, shorten_middle, truncate, wrap
 from scripts.pages import samples
+from tests.support.tables import each_row
 
 
 def test_a_note_on_a_projects_own_error_is_shown() -> None:
@@ -90,7 +91,7 @@ def test_each_shown_event_is_one_line() -> None:
     assert [event_line(one) for one, _ in LINES] == [line for _, line in LINES]
 
 
-@pytest.mark.parametrize("kind", EVENT_TYPES)
+@each_row("kind", EVENT_TYPES)
 def test_every_event_type_has_a_description_and_can_be_read_back(kind: str) -> None:
     data = samples.events()[kind]
 
@@ -111,8 +112,8 @@ def test_unknown_events_are_skipped_and_unknown_fields_ignored() -> None:
     assert events.event_from_dict({**data, "colour": "red"}) == event(events.TextEvent, text="x")
 
 
-@pytest.mark.parametrize(
-    ("one", "words"),
+@each_row(
+    "one, words",
     [
         (event(events.RunStartedEvent, entry="main", input={"input": "hi"}), "started with hi"),
         (event(events.RunFinishedEvent, status="completed", output="x"), "completed: x"),

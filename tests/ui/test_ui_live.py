@@ -17,6 +17,7 @@ from llm_do.ui.live.display import Display
 from llm_do.ui.terminal.markdown import render_markdown
 from llm_do.ui.terminal.screen import draws_lines
 from llm_do.ui.terminal.text_width import text_width
+from tests.support.tables import each_row
 
 
 class Terminal:
@@ -76,9 +77,7 @@ def test_a_finished_call_moves_from_the_tree_to_the_transcript() -> None:
     assert terminal.lines == ['✓ main send(to="ann") → sent']
 
 
-@pytest.mark.parametrize(
-    ("status", "mark"), [("failed", "✗"), ("denied", "✗"), ("refused", "✗"), ("timed_out", "✗"), ("success", "✓")]
-)
+@each_row("status, mark", [("failed", "✗"), ("denied", "✗"), ("refused", "✗"), ("timed_out", "✗"), ("success", "✓")])
 def test_a_finished_call_is_marked_with_its_outcome(status: str, mark: str) -> None:
     terminal = Terminal()
     for each in (event(events.CallStartedEvent, input={}), tool_call("send"), tool_result("send", "why", status)):
@@ -388,8 +387,8 @@ def test_markdown_is_rendered_and_other_text_is_unchanged() -> None:
     assert "\x1b]8" not in render_markdown("[x](http://y) <http://z>", 80, color=True)
 
 
-@pytest.mark.parametrize(
-    ("environ", "expected"),
+@each_row(
+    "environ, expected",
     [
         ({"LC_ALL": "C", "LANG": "en_US.UTF-8"}, False),
         ({"LANG": "de_DE.utf8"}, True),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import pytest
 from pydantic_ai import FunctionToolset, RunContext, Tool as PydanticTool
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.toolsets import AbstractToolset, CombinedToolset, ExternalToolset, WrapperToolset
@@ -19,6 +18,7 @@ from llm_do.project.agent_spec import ToolsetRef
 from llm_do.project.project import RuntimeSettings
 from llm_do.project.registry import Registered
 from llm_do.project.tools.toolset_wrappers import find_shown_tools, wrapper_levels
+from tests.support.tables import each_row
 
 
 def find(part: str) -> str:
@@ -60,7 +60,7 @@ WRAPPED: dict[str, AbstractToolset[Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", WRAPPED)
+@each_row("name", WRAPPED)
 def test_the_listed_tools_are_those_a_run_shows(name: str) -> None:
     toolset = WRAPPED[name]
     run = RunContext(deps=None, model=TestModel(), usage=RunUsage())

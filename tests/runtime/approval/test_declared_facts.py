@@ -14,6 +14,7 @@ from llm_do.policy.rules import build_policy
 from tests.support.history import results_of
 from tests.support.runs import agent, carry_out, runtime_of
 from tests.support.scripted import call, script
+from tests.support.tables import each_row
 
 RULES = {"allow": ["*http_get(*.example.org)"], "deny": ["*http_get(secret.example.org)"]}
 URLS = {
@@ -101,7 +102,7 @@ def test_an_author_cannot_declare_a_kind_that_is_allowed_by_default(kind: Any) -
         assert outcomes(**fields) == list(URLS.values())
 
 
-@pytest.mark.parametrize("default", ["never", "prompt", "", False, {"effect": "ask"}])
+@each_row("default", ["never", "prompt", "", False, {"effect": "ask"}])
 def test_an_unknown_default_is_an_error(default: Any) -> None:
     with pytest.raises(ValueError, match="default is 'allow', 'ask' or 'deny'"):
         ToolFacts(default=default)

@@ -81,7 +81,7 @@ def test_an_unknown_approval_is_truncated_in_the_message() -> None:
     assert len(approval_fault("x" * 10_000) or "") < 200
 
 
-@pytest.mark.parametrize(
+@each_row(
     "entry",
     [{"preapproved": True}, {"pre_approved": "no"}, {"blocked": "yes"}, {"approval": "deny"}, {"blocked": None}],
 )

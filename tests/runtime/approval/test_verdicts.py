@@ -21,6 +21,7 @@ from tests.runtime.approval.letters import RAN, send, sender
 from tests.support.history import results_of
 from tests.support.runs import Answers, agent, carry_out, heard, runtime_of
 from tests.support.scripted import call, script
+from tests.support.tables import each_row
 
 
 @pytest.fixture(autouse=True)
@@ -276,9 +277,7 @@ class Panic(BaseException):
     """A BaseException, as native extensions raise when they panic."""
 
 
-@pytest.mark.parametrize(
-    "error", [Panic("broken"), SystemExit(3), asyncio.CancelledError(), ValueError("no")], ids=repr
-)
+@each_row("error", [Panic("broken"), SystemExit(3), asyncio.CancelledError(), ValueError("no")])
 def test_a_toolset_that_panics_in_needs_approval_denies_and_does_not_end_the_run(error: BaseException) -> None:
     class Breaking(FunctionToolset[Any]):
         def needs_approval(self, name: str, args: dict[str, Any]) -> bool:

@@ -12,6 +12,7 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse
 from llm_do import InputError, ModelUnavailableError
 from tests.support.runs import agent, carry_out, runtime_of
 from tests.support.scripted import call, script
+from tests.support.tables import each_row
 
 
 def test_continuing_a_conversation_never_changes_the_earlier_result() -> None:
@@ -67,15 +68,14 @@ def test_an_agent_that_cannot_start_loses_no_conversation(monkeypatch: pytest.Mo
     assert len(third.messages) == 4
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
+@each_row(
+    "given, message",
     [
         ({"messages": [{"kind": "request", "parts": []}]}, "message 0 is not a conversation message: role"),
         ({"messages": "hello"}, "message 0 is not a conversation message but a str"),
         ({"messages": 7}, "message 0 is not a conversation message but a int"),
         ({"execution_context": {"messages": []}}, "execution_context is a dict"),
     ],
-    ids=["data", "text", "number", "context"],
 )
 def test_invalid_messages_are_rejected_before_anything_runs(given: Any, message: str) -> None:
     model = script("x")

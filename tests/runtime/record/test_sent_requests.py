@@ -7,7 +7,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
 from hypothesis import given, strategies as st
 from pydantic_ai import ToolDefinition
 from pydantic_ai.messages import (
@@ -26,6 +25,7 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.usage import RequestUsage
 
 from llm_do.runtime.record.sent_request import RequestReader, SentRequest
+from tests.support.tables import each_row
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 
@@ -140,14 +140,14 @@ EQUAL: dict[str, Sent] = {
 }
 
 
-@pytest.mark.parametrize("name", DIFFERENT)
+@each_row("name", DIFFERENT)
 def test_what_a_provider_would_answer_differently_has_another_key(name: str) -> None:
     others = {other: sent.key for other, sent in DIFFERENT.items() if other != name}
     assert DIFFERENT[name].key != conversation().key
     assert DIFFERENT[name].key not in others.values()
 
 
-@pytest.mark.parametrize("name", EQUAL)
+@each_row("name", EQUAL)
 def test_what_a_provider_does_not_see_changes_no_key(name: str) -> None:
     assert EQUAL[name].key == conversation().key
 

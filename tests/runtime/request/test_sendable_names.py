@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart, ToolReturnPart, UserPromptPart
 
 from llm_do import Runtime
 from tests.support.runs import agent, carry_out, heard, project_of, runtime_of
 from tests.support.scripted import call, script
+from tests.support.tables import each_row
 
 NAMES = ["", "functions.add", "add" * 24, "добавить", "a b", "add\n", "x" * 65]
 
@@ -20,7 +20,7 @@ def names(messages: list[ModelMessage]) -> list[str]:
     return [part.tool_name for message in messages for part in message.parts if isinstance(part, kinds)]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_row("name", NAMES)
 def test_an_invalid_name_is_sent_as_a_valid_one_and_kept_as_it_was(name: str) -> None:
     model = script(call(name, {}, "c1"), "done")
     runtime = runtime_of([agent("main", model)])

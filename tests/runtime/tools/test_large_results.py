@@ -6,13 +6,13 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given, strategies as st
 
 from llm_do.runtime.tools.tool_output import limit_output
 from tests.support.history import results_of
 from tests.support.runs import agent, carry_out, runtime_of
 from tests.support.scripted import call, script
+from tests.support.tables import each_row
 
 
 def result_text(root: Path, tool: Any, **fields: Any) -> str:
@@ -98,8 +98,8 @@ def test_head_and_tail_are_cut_from_the_text(text: str, limit: int) -> None:
     assert len(head.encode()) + len(tail.encode()) <= limit
 
 
-@pytest.mark.parametrize("letter", ["a", "ä", "字", "🙂"])
-@pytest.mark.parametrize("limit", [400, 1000, 65_536])
+@each_row("letter", ["a", "ä", "字", "🙂"])
+@each_row("limit", [400, 1000, 65_536])
 def test_a_truncated_result_with_its_notice_is_within_the_limit(letter: str, limit: int) -> None:
     shortened = limit_output(letter * limit * 2, limit, lambda _: ".llm-do/artifacts/0123456789abcdef.txt").for_model
     assert limit - 20 <= len(shortened.encode()) <= limit

@@ -10,6 +10,7 @@ from pydantic_ai import Tool as PydanticTool
 from llm_do import Project, Tool, tool
 from tests.support.runs import agent, carry_out, runtime_of
 from tests.support.scripted import call, script
+from tests.support.tables import each_row
 
 
 def send(to: str) -> str:
@@ -17,8 +18,8 @@ def send(to: str) -> str:
     return f"sent to {to}"
 
 
-@pytest.mark.parametrize(
-    ("options", "fault"),
+@each_row(
+    "options, fault",
     [
         ({"approval": "denied"}, "approval is 'allow', 'ask' or 'deny', not 'denied'"),
         ({"approval": True}, "not True"),

@@ -13,6 +13,7 @@ from llm_do import AgentSpec, Project, RunError, Runtime
 from llm_do.project.agent_spec import ToolsetRef
 from tests.support.runs import carry_out, runtime_of
 from tests.support.scripted import script
+from tests.support.tables import each_row
 
 
 def add(a: int, b: int) -> int:
@@ -49,8 +50,8 @@ class Maker:
         return 5
 
 
-@pytest.mark.parametrize(
-    ("factory", "called", "returned"),
+@each_row(
+    "factory, called, returned",
     [
         (number, "number", "an object of type int"),
         (kind, "kind", "the class FunctionToolset"),
@@ -62,7 +63,6 @@ class Maker:
         (Maker().make, "Maker.make", "an object of type int"),
         (id, "id", "an object of type int"),
     ],
-    ids=["int", "class", "list", "async", "decorated", "partial", "object", "method", "builtin"],
 )
 def test_a_factory_that_returns_no_toolset_is_named_with_its_return_value(
     factory: Any, called: str, returned: str

@@ -10,6 +10,7 @@ from pydantic_ai import FunctionToolset
 from llm_do.policy.values import Decision, ToolCallInfo
 from llm_do.runtime.tools.traits import TRAITS_KEY, BuiltinContext, ToolTraits
 from llm_do.toolsets.filesystem import FileSystemToolset, filesystem_project
+from tests.support.tables import each_row
 from tests.toolsets.filesystem.support import configured, context
 
 
@@ -53,9 +54,9 @@ def summary(found: Decision) -> str:
 WRITES = ["write_file", "edit_file", "make_directory", "delete_file"]
 
 
-@pytest.mark.parametrize("tool", ["read_file", "list_files", "search_files"])
-@pytest.mark.parametrize(
-    ("path", "expected"),
+@each_row("tool", ["read_file", "list_files", "search_files"])
+@each_row(
+    "path, expected",
     [
         ("a.txt", "allow"),
         ("missing", "allow"),
@@ -80,9 +81,9 @@ def test_reads_are_allowed_unless_they_may_expose_secrets(project: Path, tool: s
     assert summary(decision(toolset(project), tool, {"path": path})) == expected
 
 
-@pytest.mark.parametrize("tool", WRITES)
-@pytest.mark.parametrize(
-    ("path", "expected"),
+@each_row("tool", WRITES)
+@each_row(
+    "path, expected",
     [
         ("a.txt", "ask"),
         ("new/file.py", "person"),
@@ -144,8 +145,8 @@ def test_a_listed_python_file_is_recognized_through_a_link_and_by_its_own_name(p
     assert summary(decision(files, "write_file", {"path": "sub/real.txt"})) == "ask"
 
 
-@pytest.mark.parametrize(
-    ("source", "target", "expected"),
+@each_row(
+    "source, target, expected",
     [
         ("a.txt", "b.txt", "ask"),
         ("a.txt", "x.agent", "person"),

@@ -124,9 +124,7 @@ def test_every_other_shell_feature_is_refused_with_a_reason(text: str, why: str)
     assert why in caught.value.message
 
 
-@pytest.mark.parametrize(
-    "text", ["{\U0010ffff", "@=\U000e0041={\U0010ffff\u3000-)", "$\U0010ffff", "<<\U0010ffff", "a{\U0001f600"]
-)
+@each_row("text", ["{\U0010ffff", "@=\U000e0041={\U0010ffff\u3000-)", "$\U0010ffff", "<<\U0010ffff", "a{\U0001f600"])
 def test_no_character_breaks_the_parser(text: str) -> None:
     for end in ("", "}", ",b}", "\n", "..3}"):
         with suppress(CommandRefusedError):

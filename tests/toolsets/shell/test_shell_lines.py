@@ -19,6 +19,7 @@ from llm_do.toolsets.shell import shell_readonly
 from llm_do.toolsets.shell.command_line import CommandRefusedError, prepare_line
 from tests.support.runs import agent, carry_out, project_of
 from tests.support.scripted import call, script
+from tests.support.tables import each_row
 from tests.toolsets.shell.support import configured, context, decision, run, traits
 
 
@@ -119,8 +120,8 @@ def test_a_single_program_that_is_missing_is_still_an_error(shell: FunctionTools
         run(shell, "missing-program | cat")
 
 
-@pytest.mark.parametrize(
-    ("line", "why"),
+@each_row(
+    "line, why",
     [
         ("ls && cd sub", "only supported at the beginning"),
         ("cd sub | ls", "only supported at the beginning"),

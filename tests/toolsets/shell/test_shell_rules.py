@@ -15,6 +15,7 @@ from llm_do.toolsets.shell import ShellToolset, shell_file_ops, shell_readonly
 from llm_do.toolsets.shell.sandbox import memory
 from tests.support.runs import Answers, agent, carry_out, project_of
 from tests.support.scripted import call, script
+from tests.support.tables import each_row
 from tests.toolsets.shell.support import configured, context, decision, run, traits
 
 
@@ -229,7 +230,7 @@ def test_the_default_of_03_applies_if_no_rule_matches(project: Path, default: di
     assert run(toolset, "wc -l notes.txt")["stdout"] == "3 notes.txt\n"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "config",
     [
         {"rulez": []},

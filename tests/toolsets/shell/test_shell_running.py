@@ -245,7 +245,7 @@ def test_names_of_secrets_are_recognized(name: str) -> None:
     assert shell_environment("/bin", [name], {name: "x"}) == {"TERM": "dumb", "PATH": "/bin"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value", ["sk-proj-abcdefghijkl", "ghp_abcdefghijklmnop", "AKIAABCDEFGHIJKLMNOP", "-----BEGIN KEY", "pg://a:b@c"]
 )
 def test_values_of_secrets_are_recognized(value: str) -> None:
