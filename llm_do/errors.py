@@ -39,7 +39,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pydantic_ai.messages import ModelMessage
 
@@ -65,12 +65,15 @@ __all__ = [
     "ModelUnavailableError",
     "PermissionDeniedError",
     "ProviderError",
+    "ReplayError",
     "RunError",
     "RunInterruptedError",
+    "RunTakenError",
     "RunTimeoutError",
     "Status",
     "StepLimitError",
     "StoreError",
+    "SuspendedError",
     "ThreadConflict",
     "ToolError",
     "ToolFailedError",
@@ -209,6 +212,12 @@ class StoreError(LlmDoError):
     """Local state can't be read or written: remembered answers, weights, threads."""
 
 
+class RunTakenError(StoreError):
+    """A durable run goes on in another process, which began a later attempt; this one has stopped."""
+
+    status = "interrupted"
+
+
 class RunError(LlmDoError):
     """A run ended early. `messages` is the entry agent's history so far, valid to continue from."""
 
@@ -247,6 +256,33 @@ class RunInterruptedError(RunError):
     """The run was interrupted from outside: by a signal, or by `Runtime.interrupt`."""
 
     status = "interrupted"
+
+
+class SuspendedError(RunError):
+    """A durable run waits for a person, with nothing running; it goes on when it is resumed.
+
+    `calls` has the calls that were running when it stopped, by the keys of their steps: tool name, arguments, path.
+    """
+
+    status = "suspended"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        agent_path: str | None = None,
+        messages: Sequence[ModelMessage] = (),
+        calls: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint, agent_path=agent_path, messages=messages)
+        self.calls = dict(calls or {})
+
+
+class ReplayError(RunError):
+    """A durable run can't be resumed: what is run now isn't what was run before it stopped. Nothing was done."""
+
+    status = "invalid"
 
 
 class PermissionDeniedError(RunError):

@@ -21,6 +21,7 @@ __all__ = ["COMMANDS", "run"]
 
 COMMANDS: dict[str, str] = {
     "run": "Run a project.",
+    "resume": "Continue a durable run where it stopped.",
     "chat": "Chat with a project over several turns.",
     "check": "Check a project and report every problem.",
     "test": "Run a project's tests, from recordings, scripts or models.",

@@ -25,6 +25,7 @@ from llm_do.project.project import Project
 from llm_do.project.registry import NAME_PATTERN, Registered
 from llm_do.runtime.agents.agent_builder import AgentBuilder, builder_of
 from llm_do.runtime.approval.approver import Approver
+from llm_do.runtime.call.code_step import run_code_step
 from llm_do.runtime.call.invocation import call_by_name
 from llm_do.runtime.context.budget import BudgetMeter
 from llm_do.runtime.context.resources import Resources
@@ -37,13 +38,15 @@ from llm_do.runtime.record.redaction import protect_values
 from llm_do.runtime.record.results import ExecutionContext, RunResult, Usage
 from llm_do.runtime.record.run_stream import RunStream
 from llm_do.runtime.record.subscription import Subscription
+from llm_do.runtime.session.durable_runs import begin_run, changed_files, find_run
 from llm_do.runtime.session.entries import AgentEntry, Entry, entry_for, entry_input
-from llm_do.runtime.session.execution import Execution, RunInputs
+from llm_do.runtime.session.execution import Durability, Execution, RunInputs
 from llm_do.runtime.session.run_options import EntryOptions, RuntimeOptions, check_options
 from llm_do.runtime.session.runtime_config import RuntimeConfig, patterns_of, policy_of, session_config
 
 if TYPE_CHECKING:
     from llm_do.runtime.record.event_bus import EventBus
+    from llm_do.runtime.steps.durable_run import InFlight
 
 __all__ = ["Runtime", "check_names"]
 
@@ -102,7 +105,7 @@ class Runtime:
         self.pool = ModelPool(self.config.notice, keys)
         self.shared = Shared(project, self.config)
         self.resources = Resources()
-        self.running: set[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = set()
+        self.running: set[tuple[asyncio.AbstractEventLoop, Callable[[], object]]] = set()
 
     # -- names
 
@@ -212,6 +215,35 @@ class Runtime:
         result = await self.execute(input, **options)
         return result.raise_for_status()
 
+    async def resume(
+        self,
+        run_id: str,
+        *,
+        in_flight: InFlight | Mapping[str, InFlight] | None = None,
+        accept_changes: bool = False,
+    ) -> RunResult:
+        """Continue a durable run where it stopped: what has been done isn't done again.
+
+        Args:
+            run_id: The run.
+            in_flight: What becomes of calls with effects that were running when it stopped: `repeat` runs them again,
+                `fail` tells the model that whether they had an effect isn't known, `done` that they were carried out. A
+                mapping says it by the keys of their steps. None raises `SuspendedError` if there are any.
+            accept_changes: Whether it goes on though the project's files have changed; it still stops, before anything
+                new happens, at the first request that isn't what was sent before.
+
+        Returns:
+            The result; of a run that has ended, the one that it ended with.
+
+        Raises:
+            UsageError: There is no such run, it is running or isn't durable, or the project has changed.
+            ReplayError: What the code does now isn't what it did before.
+            SuspendedError: A person has to say what becomes of calls that were running.
+            RunError: The run ended early.
+        """
+        result = await self.execute_again(run_id, in_flight=in_flight, accept_changes=accept_changes)
+        return result.raise_for_status()
+
     def run_sync(self, input: object = None, **options: Unpack[EntryOptions]) -> RunResult:
         """Run the project's entry from synchronous code; works inside a running event loop too, such as a notebook's.
 
@@ -283,27 +315,80 @@ class Runtime:
         check_id("user", user_id)
         history = continue_history(messages, execution_context)
         before = execution_context or ExecutionContext()
+        run_id = options.get("run_id")
+        check_id("run", run_id)
+        if run_id is not None and self.config.durable and await find_run(self, run_id) is not None:
+            return await self.execute_again(run_id, subscription=subscription)
         chosen = entry_for(self.project, self.registry, entry, history, before.active_agent)
         value = entry_input(chosen, self.project.entry.args if input is None and entry is None else input)
-        run = RunState(
-            run_id=uuid.uuid4().hex,
+        run = self._run_state(run_id or uuid.uuid4().hex, chosen, thread_id, user_id, subscription)
+        continues = messages is not None or execution_context is not None
+        given = history if continues else None
+        durable = Durability(begin_run(self, entry, value, given, before)) if self.config.durable else None
+        inputs = RunInputs(entry, given, before.toolkits, durable)
+        return await Execution(self, run, inputs).carry_out(chosen, value)
+
+    async def execute_again(
+        self,
+        run_id: str,
+        *,
+        in_flight: InFlight | Mapping[str, InFlight] | None = None,
+        accept_changes: bool = False,
+        subscription: Subscription | None = None,
+    ) -> RunResult:
+        """Continue a durable run where it stopped, and return its result, however it ends.
+
+        Args:
+            run_id: The run.
+            in_flight: What becomes of the calls that were running when it stopped, as for `resume`.
+            accept_changes: Whether it goes on though the project's files have changed.
+            subscription: Receives this run's events, in addition to the runtime's subscribers.
+
+        Returns:
+            The result; the recorded one of a run that has ended.
+
+        Raises:
+            UsageError: There is no such run, or it is running or isn't durable, or the project has changed.
+        """
+        require_event_loop()
+        earlier = await find_run(self, run_id)
+        if earlier is None:
+            raise UsageError(f"there is no run {run_id!r}", hint="`llm-do runs list` shows the runs that there are.")
+        if earlier.result is not None:
+            return earlier.result
+        beginning = earlier.beginning
+        changed = changed_files(self.project, beginning)
+        if changed and not accept_changes:
+            raise UsageError(
+                f"the project has changed since run {run_id} began: {', '.join(changed)}",
+                hint=f"Undo the changes, or continue with them: `llm-do resume {run_id} --accept-changes`.",
+            )
+        history = earlier.history
+        chosen = entry_for(self.project, self.registry, beginning.entry, history or [], beginning.active)
+        run = self._run_state(run_id, chosen, earlier.run.thread_id, earlier.run.user_id, subscription)
+        inputs = RunInputs(beginning.entry, history, earlier.toolkits, Durability(None, in_flight))
+        return await Execution(self, run, inputs).carry_out(chosen, entry_input(chosen, beginning.input))
+
+    def _run_state(
+        self, run_id: str, entry: Entry, thread_id: str | None, user_id: str | None, subscription: Subscription | None
+    ) -> RunState:
+        return RunState(
+            run_id=run_id,
             call_by_name=call_by_name,
+            run_code_step=run_code_step,
             budget=BudgetMeter(self.config.settings.budget),
             root=self.project.root,
             subscriptions=[*self.shared.subscriptions, *([subscription] if subscription else [])],
             thread_id=thread_id,
             user_id=user_id,
-            records_steps=isinstance(chosen, AgentEntry),
+            records_steps=isinstance(entry, AgentEntry),
         )
-        continues = messages is not None or execution_context is not None
-        inputs = RunInputs(entry, history if continues else None, before.toolkits)
-        return await Execution(self, run, inputs).carry_out(chosen, value)
 
     def interrupt(self) -> None:
         """End every active run, as a signal does: tools clean up, and results have the status `interrupted`."""
-        for loop, task in list(self.running):
+        for loop, stop in list(self.running):
             with suppress(RuntimeError):  # its loop is already closed
-                loop.call_soon_threadsafe(task.cancel)
+                loop.call_soon_threadsafe(stop)
 
     async def aclose(self) -> None:
         """Close the session's resources in this event loop."""

@@ -24,6 +24,7 @@ class BatchWriter:
         store: Where to write them.
         take: Returns the next batch: what has been queued since the last one.
         put_back: Queues a batch again that couldn't be written.
+        written: Called when a batch is on disk.
     """
 
     def __init__(
@@ -31,10 +32,12 @@ class BatchWriter:
         store: ThreadStore,
         take: Callable[[], Awaitable[Batch]],
         put_back: Callable[[Batch, StoreError], None],
+        written: Callable[[], None] = lambda: None,
     ) -> None:
         self._store = store
         self._take = take
         self._put_back = put_back
+        self._when_written = written
         self._queued = False
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -120,6 +123,7 @@ class BatchWriter:
         except StoreError as error:
             self._put_back(batch, error)
             return error
+        self._when_written()
         return None
 
     def _stop_timer(self) -> None:

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.record.exchanges import Exchange
     from llm_do.runtime.record.results import Usage
     from llm_do.runtime.record.sent_request import RequestReader
+    from llm_do.runtime.record.thread_store import ResumedRun, StepRow
 
 __all__ = ["TRANSIENT", "StoreRecorder", "StoreRecording"]
 
@@ -77,15 +78,17 @@ class StoreRecorder:
         self._notice = notice
         self._setups: SessionSetups | None = None
 
-    async def begin(self, run: RecordedRun, entry: str, settings: RecordSettings) -> StoreRecording | None:
+    async def begin(
+        self, run: RecordedRun, entry: str, settings: RecordSettings, beginning: str | None = None
+    ) -> StoreRecording | None:
         """Open the run's thread and start its record; a run without a thread continues even if it can't be recorded."""
         record = RunRecord(run.run_id, "running", entry, run.thread_id, run.user_id, time.time())
         has_state = run.thread_id is not None or run.user_id is not None
         try:
             store = self._open()
-            opened = await store.begin_run(record, self._project.threads.config)
+            opened = await store.begin_run(record, self._project.threads.config, beginning)
         except StoreError as error:
-            if has_state and reason_unrecorded(self._project) is None:
+            if beginning is not None or (has_state and reason_unrecorded(self._project) is None):
                 raise
             self._notice(f"this run is not recorded: {error.message}{f'. {error.hint}' if error.hint else ''}")
             if not has_state:
@@ -94,9 +97,29 @@ class StoreRecorder:
             opened = await store.begin_run(record, self._project.threads.config)
         if opened.recovered:
             self._notice(f"thread {run.thread_id!r}: its last run was interrupted; the work it had saved is kept")
+        return self._recording(store, run, opened, settings, 0 if beginning is None else 1)
+
+    async def resume(self, run: RecordedRun, settings: RecordSettings) -> tuple[StoreRecording, ResumedRun]:
+        """Begin another attempt at a durable run."""
+        store = self._open()
+        resumed = await store.resume_run(run.run_id)
+        return self._recording(store, run, resumed.opened, settings, resumed.run.attempt), resumed
+
+    def _recording(
+        self, store: ThreadStore, run: RecordedRun, opened: OpenedRun, settings: RecordSettings, attempt: int
+    ) -> StoreRecording:
         redact = redactor()
         log = ExchangeLog(self._session_setups(redact) if settings.exchanges else None)
-        return StoreRecording(store, run, opened, self._notice, redact, log, settings)
+        return StoreRecording(store, run, opened, self._notice, redact, log, settings, attempt=attempt)
+
+    async def find(self, run_id: str, *, prefix: bool = False) -> tuple[RunRecord, str | None, str | None] | None:
+        """A run by its id, or a prefix that no other has; of a durable one its beginning and its result, as text."""
+        store = self._open()
+        await store.recover()
+        run = await store.run(run_id)
+        if run is None or (run.id != run_id and not prefix):
+            return None
+        return run, *await store.run_texts(run.id)
 
     async def aclose(self) -> None:
         """Close the project's own store."""
@@ -128,6 +151,7 @@ class StoreRecording:
         redact: Removes secrets.
         exchanges: Collects its exchanges.
         settings: How much the store keeps of exchanges.
+        attempt: The attempt at a durable run, whose events are delivered when they are on disk; 0 for any other run.
     """
 
     def __init__(
@@ -139,6 +163,8 @@ class StoreRecording:
         redact: Redactor,
         exchanges: ExchangeLog,
         settings: RecordSettings,
+        *,
+        attempt: int = 0,
     ) -> None:
         self._store = store
         self._run = run
@@ -164,7 +190,11 @@ class StoreRecording:
         self._log = MessageLog(thread, self.history, self._redact) if thread is not None else None
         self._unsaved: Sequence[ModelMessage] | None = None
         self._events: list[EventRow] = []
-        self._writer = BatchWriter(store, self._take, self._put_back)
+        self._steps: list[StepRow] = []
+        self._attempt = attempt
+        self._undelivered: list[Event] = []
+        self._in_batch = 0
+        self._writer = BatchWriter(store, self._take, self._put_back, self._deliver)
         self._failure: StoreError | None = None
         self._lost: LostStoreError | None = None
         self._fault: ToolError | None = None
@@ -188,7 +218,9 @@ class StoreRecording:
         self._events.append(self._row(event))
         if isinstance(event, UsageEvent):
             self._exchanges.count(event)
-        if event.type in URGENT:
+        if self._attempt:
+            self._undelivered.append(event)
+        if event.type in URGENT or self._attempt:
             self._writer.start()
         elif event.type in PROMPT:
             self._writer.start_promptly()
@@ -204,6 +236,11 @@ class StoreRecording:
         self._exchanges.add(exchange)
         self._writer.start_soon()
 
+    def add_step(self, step: StepRow) -> None:
+        """Queue a step of a durable run for the next batch."""
+        self._steps.append(step)
+        self._writer.start_soon()
+
     def save_messages(self, messages: Sequence[ModelMessage]) -> None:
         """Queue the entry agent's history as it is now, without waiting for it to be written."""
         self._unsaved = list(messages)
@@ -214,7 +251,7 @@ class StoreRecording:
         try:
             await self._writer.flush()
         except StoreError:
-            if required or self._has_state():
+            if required or self._attempt or self._has_state():
                 raise
 
     async def finish(
@@ -225,9 +262,19 @@ class StoreRecording:
         toolkits: Mapping[str, ToolkitState],
         active: str | None,
         effects: bool,
+        result: str | None = None,
     ) -> None:
         """Save the end of the run in one transaction."""
-        await complete(self._finish(event, messages, toolkits, active, effects))
+        await complete(self._finish(event, messages, toolkits, active, effects, result))
+
+    async def stop(self, status: str) -> None:
+        """Leave a durable run to be resumed."""
+        await complete(self._stop(status))
+
+    async def _stop(self, status: str) -> None:
+        await self._writer.stop()
+        await self._store.stop_run(self._batch(), status)
+        self._deliver()
 
     async def _finish(
         self,
@@ -236,6 +283,7 @@ class StoreRecording:
         toolkits: Mapping[str, ToolkitState],
         active: str | None,
         effects: bool,
+        result: str | None,
     ) -> None:
         await self._writer.stop()
         if self._lost is not None and self._has_state():
@@ -268,11 +316,13 @@ class StoreRecording:
             user_state=user if self._run.user_id is not None else None,
             keep=effects,
             limits=self._settings,
+            result=result,
         )
         try:
             await self._store.finish_run(ending)
+            self._deliver()
         except StoreError as error:
-            if self._has_state():
+            if self._attempt or self._has_state():
                 raise
             self._notice(f"the end of this run is not recorded: {error.message}")
         except LlmDoError:
@@ -320,10 +370,23 @@ class StoreRecording:
 
     def _batch(self) -> Batch:
         events, self._events = self._events, []
+        steps, self._steps = self._steps, []
+        self._in_batch = len(self._undelivered)
         messages, dropped = self._log.take() if self._log is not None else ((), ())
         exchanges, spent = self._exchanges.take()
         draft = self._draft(bool(messages or dropped))
-        return Batch(self._run.run_id, events, messages, dropped, draft, exchanges, spent, self._totals())
+        return Batch(
+            self._run.run_id,
+            events,
+            messages,
+            dropped,
+            draft,
+            exchanges,
+            spent,
+            self._totals(),
+            steps,
+            self._attempt,
+        )
 
     def _totals(self) -> RunTotals | None:
         """Return what the run has used if that has changed."""
@@ -332,6 +395,13 @@ class StoreRecording:
             return None
         self._sent_usage = usage
         return RunTotals(usage, tuple(self._exchanges.models))
+
+    def _deliver(self) -> None:
+        """Deliver the events of a durable run that are on disk now."""
+        events, self._undelivered = self._undelivered[: self._in_batch], self._undelivered[self._in_batch :]
+        self._in_batch = 0
+        for event in events:
+            self._run.deliver(event)
 
     def _draft(self, moved: bool) -> PendingWrites | None:
         """Return the run's pending writes if they have changed, as they do with its messages."""
@@ -360,6 +430,7 @@ class StoreRecording:
         self._events[:0] = batch.events
         self._exchanges.put_back(batch.exchanges, batch.spent)
         self._sent_usage = None
+        self._steps[:0] = batch.steps
         if self._log is not None:
             self._log.put_back(batch.messages, batch.dropped)
         self._sent_state = self._sent_user = ""

@@ -20,7 +20,7 @@ from pydantic_ai.exceptions import ModelUnavailableError
 from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models.function import AgentInfo, DeltaThinkingPart, DeltaToolCall, FunctionModel
 
-from llm_do import AgentSpec, ApprovalDecision, ApprovalRequest, LimitError, Project, RunResult, Runtime, run
+from llm_do import AgentSpec, ApprovalDecision, ApprovalRequest, Event, LimitError, Project, RunResult, Runtime, run
 
 __all__ = ["events", "results"]
 
@@ -82,7 +82,23 @@ async def _all() -> list[dict[str, Any]]:
     with suppress(LimitError):
         async for event in stream:
             seen.append(event.to_dict())
-    return seen
+    return seen + [event.to_dict() async for event in _resumed()]
+
+
+async def _resumed() -> AsyncIterator[Event]:
+    """The events of a run that was stopped after its first response, once it goes on."""
+    with _copy("approvals") as folder:
+        runtime = Runtime(Project.load(folder), approvals=_answer, durable=True)
+        runtime.on("model_request", lambda event: runtime.interrupt() if event.request == 2 else None)
+        await runtime.execute(run_id="audit-7")
+        again = Runtime(Project.load(folder), approvals=_answer, durable=True)
+        found: list[Event] = []
+        again.on(None, found.append)
+        await again.execute_again("audit-7", in_flight="repeat")
+        await again.aclose()
+        await runtime.aclose()
+    for event in found:
+        yield event
 
 
 async def _answer(_: ApprovalRequest) -> ApprovalDecision:

@@ -26,7 +26,7 @@ from tests.cli.cli_processes import environment
 HEAVY = (
     "llm_do.cli.actions.run_action",
     "llm_do.cli.actions.session",
-    "llm_do.cli.actions.chat_session",
+    "llm_do.cli.actions.chat.chat_session",
     "llm_do.models.builtin.script_model",
 )
 

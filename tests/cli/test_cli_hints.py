@@ -17,7 +17,7 @@ ANSWERED = {
     "ask hello": '`llm-do run PROJECT "PROMPT"`',
     "main.agent hello there": "To run this project, write: llm-do run main.agent hello there.",
     ".": "To run this project, write: llm-do run .",
-    "bogus": "The commands are run, chat, check,",
+    "bogus": "The commands are run, resume, chat, check,",
     "--headless main.agent": "Leave it out: without a terminal, calls that need approval are denied.",
     "run --modle test": "Did you mean `--model`?",
     "run --prompt hello": "The prompt is an argument:",
@@ -30,7 +30,7 @@ ANSWERED = {
     "run --timeout 5x": "'5x' is not a time, such as 90, 90s, 5m or 1h30m.",
     "run --model": "Option '--model' requires an argument.",
     "threads lst": "Did you mean `list`?",
-    "runs nonsense": "The commands are list, costs, show, compare.",
+    "runs nonsense": "The commands are list, costs, show, compare, drop.",
     "models lst": "'lst' is not one of 'list', 'pull'.",
     "run --field city": "--field 'city' is not NAME=VALUE.",
 }

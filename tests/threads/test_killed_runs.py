@@ -123,7 +123,7 @@ def test_results_recorded_before_the_kill_are_kept_and_open_calls_are_interrupte
         task = asyncio.ensure_future(runtime.execute("go", thread_id="t"))
         await heard.wait()
         store = state_file(tmp_path)
-        while not [run for run in await store.runs() if run.events >= 5]:
+        while not await store.observations(Filter(types=("tool_result",))):
             pass
         await store.aclose()
         _copy(tmp_path, tmp_path / "after")

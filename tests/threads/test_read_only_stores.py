@@ -78,11 +78,9 @@ def test_a_store_that_somebody_else_is_writing_is_shown(project: Path) -> None:
 def test_an_older_store_is_migrated_in_memory(project: Path) -> None:
     path = project / ".llm-do" / "state.db"
     db = sqlite3.connect(path, isolation_level=None)
-    for table in ("objects", "exchanges", "exchange_size", "spent"):
-        db.execute(f"DROP TABLE {table}")
-    db.execute("DROP INDEX runs_exchanges")
-    for column in ("usage", "models", "cost", "exchanges", "dropped"):
+    for column in ("attempt", "beginning", "start", "result"):
         db.execute(f"ALTER TABLE runs DROP COLUMN {column}")
+    db.execute("DROP TABLE steps")
     db.execute(f"PRAGMA user_version = {len(migrations.MIGRATIONS) - 1}")
     db.close()
     before = path.read_bytes()

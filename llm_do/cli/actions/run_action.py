@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import time
+import uuid
 import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -23,9 +24,19 @@ if TYPE_CHECKING:
     from llm_do.cli.arguments.run_options import CommandOptions, OutputOptions
     from llm_do.project.project import Project
     from llm_do.runtime.record.results import RunResult
-    from llm_do.runtime.session.run_options import RuntimeOptions
+    from llm_do.runtime.session.run_options import EntryOptions, RuntimeOptions
 
-__all__ = ["carry_out", "link", "prepare", "print_errors", "print_output", "print_summary", "result_line", "start"]
+__all__ = [
+    "carry_out",
+    "link",
+    "prepare",
+    "print_end",
+    "print_errors",
+    "print_output",
+    "print_summary",
+    "result_line",
+    "start",
+]
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
 """Control characters that a model's text may not send to a terminal. Elsewhere text is printed verbatim."""
@@ -70,6 +81,10 @@ def _check(options: CommandOptions) -> None:
     session, call = options.session, options.call
     if session.approve_all and session.reject_all:
         raise UsageError("--approve-all and --reject-all exclude each other", hint="Keep one of them.")
+    if session.no_record and session.shared.get("durable"):
+        raise UsageError("--no-record and --durable exclude each other", hint="A durable run lives in its record.")
+    if call.get("run_id") is not None and not session.shared.get("durable"):
+        raise UsageError("--run-id is for durable runs", hint="Add --durable.")
     if session.no_record and call.get("thread_id") is not None:
         raise UsageError("--no-record and --thread exclude each other", hint="A thread is a record of its runs.")
     empty = {
@@ -77,6 +92,7 @@ def _check(options: CommandOptions) -> None:
         "model": ("" in session.models, "to use the project's models"),
         "thread": (call.get("thread_id") == "", "to start a new conversation"),
         "user": (call.get("user_id") == "", "for a run without a user"),
+        "run-id": (call.get("run_id") == "", "for a new id"),
     }
     for name, (is_empty, otherwise) in empty.items():
         if is_empty:
@@ -101,12 +117,32 @@ def _run(options: CommandOptions, results: Results, interrupts: Interrupts) -> i
 
     session = Session(project, options.session, options.output, results, interrupts)
     output = options.output
+    call = options.call
+    if options.session.shared.get("durable"):
+        run_id = call.get("run_id") or uuid.uuid4().hex
+        call: EntryOptions = {**call, "run_id": run_id}
+        if output.verbosity >= 0:
+            shown = run_id[:12]
+            warn(f"run {shown} is durable: after an interruption, `llm-do resume {shown}` continues it")
     interrupts.last_words = lambda: failure.print_last_words(
         output.output, results, interrupts.description, session.events_to_close
     )
     started = time.monotonic()
-    result = session.serve(lambda: session.execute(value, **options.call))
+    result = session.serve(lambda: session.execute(value, **call))
     seconds = time.monotonic() - started
+    return print_end(result, options, session, results, interrupts, seconds)
+
+
+def print_end(
+    result: RunResult,
+    options: CommandOptions,
+    session: Session,
+    results: Results,
+    interrupts: Interrupts,
+    seconds: float,
+) -> int:
+    """Print how a run ended, and return the exit code."""
+    output = options.output
     code = result.exit_code
     if result.status == "interrupted" and interrupts.signum is not None:
         kill_children()
@@ -114,12 +150,20 @@ def _run(options: CommandOptions, results: Results, interrupts: Interrupts) -> i
         if output.output == "text":
             failure.print_interruption(interrupts.description)
     print_errors(result, debug=output.debug)
+    _say_how_to_continue(result, options)
     if output.output == "json":
         results.write_last(result_line(result))
     elif output.output == "text" and result.error is None:
         print_output(result, results, session)
     print_summary(result, seconds, output, session)
     return PIPE_CLOSED if results.closed and output.output == "events" else code
+
+
+def _say_how_to_continue(result: RunResult, options: CommandOptions) -> None:
+    """Say what continues a durable run that has stopped, unless its error does."""
+    durable = options.session.shared.get("durable")
+    if durable and result.status == "interrupted" and options.output.verbosity >= 0:
+        warn(f"run {result.run_id[:12]} can be continued: llm-do resume {result.run_id[:12]}")
 
 
 def link(path: os.PathLike[str], options: CommandOptions) -> Project:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from llm_do.project.project import Project
     from llm_do.runtime.record.results import RunResult
     from llm_do.runtime.session.run_options import EntryOptions, RuntimeOptions
+    from llm_do.runtime.steps.durable_run import InFlight
 
 __all__ = ["Session"]
 
@@ -159,6 +160,16 @@ class Session:
 
     async def execute(self, value: object, **options: Unpack[EntryOptions]) -> RunResult:
         """Carry out one run and show its progress."""
+        return await self._show(partial(self.runtime.execute, value, **options))
+
+    async def resume(
+        self, run_id: str, in_flight: InFlight | Mapping[str, InFlight] | None, *, accept_changes: bool
+    ) -> RunResult:
+        """Continue a durable run and show its progress."""
+        again = partial(self.runtime.execute_again, run_id, in_flight=in_flight, accept_changes=accept_changes)
+        return await self._show(again)
+
+    async def _show(self, work: Callable[..., Awaitable[RunResult]]) -> RunResult:
         loop = asyncio.get_running_loop()
         text = self._verbosity >= 2 or self._live or self._streams_events
         subscription = Subscription(self._on_event, text=text)
@@ -170,7 +181,7 @@ class Session:
             self._interrupts.restore = self._terminal.unmute
             self._terminal.mute()
         try:
-            result = await self.runtime.execute(value, subscription=subscription, **options)
+            result = await work(subscription=subscription)
             output = output_text(result.output) if result.error is None else None
             self._was_interrupted |= result.status == "interrupted"
             if self._write_error is not None:

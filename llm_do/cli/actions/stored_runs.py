@@ -84,6 +84,15 @@ async def list_runs(store: SqliteStore, filter: RunFilter, *, limit: int, as_jso
     return align_columns(rows) or ["no runs"]
 
 
+async def drop_run(store: SqliteStore, run: str) -> Sequence[str]:
+    """End a durable run that waits to be resumed."""
+    found = await store.run(run)
+    if found is None:
+        raise UsageError(f"no run has the id {run!r}, or several ids begin with it", hint="See `llm-do runs list`.")
+    await store.drop_run(found.id)
+    return [f"dropped {found.id}"]
+
+
 def _run_data(run: RunRecord) -> dict[str, object]:
     return {
         "run_id": run.id,

@@ -1,4 +1,4 @@
-"""`llm-do chat`: its help. What it does is in `llm_do.cli.actions.chat_session`, imported when it runs."""
+"""`llm-do chat`: its help. What it does is in `llm_do.cli.actions.chat.chat_session`, imported when it runs."""
 
 from __future__ import annotations
 
@@ -31,6 +31,6 @@ def chat(
       llm-do chat --continue
       printf 'My name is Ann.\\nWhat is my name?\\n' | llm-do chat assistant.agent
     """
-    from llm_do.cli.actions.chat_session import start
+    from llm_do.cli.actions.chat.chat_session import start
 
     return start(options, last=last)

@@ -1,4 +1,4 @@
-"""`llm-do runs`: list, costs, show, compare."""
+"""`llm-do runs`: list, costs, show, compare, drop."""
 
 from __future__ import annotations
 
@@ -213,3 +213,17 @@ def compare(
         verbatim=form == "json",
         title=True,
     )
+
+
+@app.command(cls=ProjectFirst)
+def drop(
+    *,
+    project: p.Project = None,
+    run: Annotated[str, typer.Argument(metavar="RUN_ID", help="The run's id or a prefix of it.", show_default=False)],
+    named: p.OfProject = None,
+    _debug: p.Debug = False,
+) -> int:
+    """End a durable run that waits to be resumed. What it has done on its thread is kept."""
+    from llm_do.cli.actions import stored_runs as runs
+
+    return runs.print_from_store(project, named, lambda store: runs.drop_run(store, run))

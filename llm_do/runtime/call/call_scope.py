@@ -20,7 +20,9 @@ from llm_do.runtime.context.emission import emit, record_tool
 from llm_do.runtime.record.events import CallFinishedEvent, CallStartedEvent
 from llm_do.runtime.record.outcomes import CallOutcome, ToolOutcome, ToolOutput
 from llm_do.runtime.record.results import ErrorRecord, Usage
+from llm_do.runtime.steps.inner_calls import note_inner_call
 from llm_do.runtime.tools.approval_requirement import CURRENT_APPROVALS, CallApprovals
+from llm_do.text.canonical_json import digest
 from llm_do.text.json_data import NotDataError, check_awaited, to_json_data
 
 if TYPE_CHECKING:
@@ -47,10 +49,14 @@ class CallSite:
     label: str = ""
 
     @classmethod
-    def next_in(cls, ctx: CallContext, label: str = "") -> CallSite:
-        """A call from Python: they are numbered."""
-        ctx.frame.children += 1
-        return cls(str(ctx.frame.children), label=str(label))
+    def in_code(cls, ctx: CallContext, name: str, value: object, label: str = "") -> CallSite:
+        """A call from Python: they are numbered, and found by what they are when a durable run is resumed."""
+        frame, durable = ctx.frame, ctx.run.durable
+        if durable is None:
+            frame.children += 1
+            return cls(str(frame.children), label=str(label))
+        key, frame.children = durable.log.child(ctx.call_id, name, digest(to_json_data(value))[:16], frame.children)
+        return cls(key, label=str(label))
 
     @classmethod
     def step(cls, position: str, name: str) -> CallSite:
@@ -78,6 +84,7 @@ def open_call(ctx: CallContext, name: str, site: CallSite) -> CallConfig:
     if not parent.is_root:
         ctx.run.budget.count_descendant()
     call_id = ctx.run.unique_call_id(f"{parent.call_id}.{site.key}")
+    note_inner_call(call_id)
     return CallConfig(name, path, parent.depth + 1, call_id, parent.call_id, label=site.label)
 
 

@@ -51,11 +51,13 @@ class FunctionCall:
         input: The input as events show it.
         run: Runs it in its call's context.
         function: The function itself, for messages.
+        repeatable: Whether it may simply run again if it was in flight when a run was stopped.
     """
 
     input: BaseModel
     run: Callable[[CallContext], Awaitable[Any]]
     function: Callable[..., Any]
+    repeatable: bool = False
 
 
 def function_call(found: Registered, value: object, ctx: CallContext) -> FunctionCall:
@@ -95,7 +97,9 @@ def _plain_function(name: str, item: Any, value: object, ctx: CallContext) -> Fu
         with Agent.using_thread_executor(WORKERS):
             return await collect_items(await schema.call(args, run_context(child, name)), UNLIMITED_ITEMS)
 
-    return FunctionCall(CallArguments.model_validate(args), run, schema.function)
+    traits = traits_of(tool.metadata)
+    repeatable = traits is not None and traits.facts.repeatable
+    return FunctionCall(CallArguments.model_validate(args), run, schema.function, repeatable)
 
 
 def run_context(ctx: CallContext, name: str) -> RunContext[CallContext]:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from llm_do._extensions import ExtensionPoint
@@ -14,10 +15,12 @@ from llm_do.concurrency.run_end import reraise_if_cancelled
 from llm_do.concurrency.turnstile import Turnstile
 from llm_do.errors import LlmDoError, RunError
 from llm_do.project.agent_spec import AgentSpec
+from llm_do.project.functions import takes_context
 from llm_do.project.inputs import PromptInput
 from llm_do.project.registry import Registered
 from llm_do.runtime.call.call_scope import CallScope, CallSite, open_call
-from llm_do.runtime.call.function_call import checked_input, function_call
+from llm_do.runtime.call.code_step import run_function_step
+from llm_do.runtime.call.function_call import FunctionCall, checked_input, function_call
 from llm_do.runtime.call.handoff_chain import HandoffChain
 from llm_do.runtime.call.toolset_call import find_toolset_call, toolset_tool_names
 from llm_do.runtime.context.call_context import CallContext
@@ -42,15 +45,16 @@ async def call_by_name(ctx: CallContext, name: str, value: object, label: str = 
     if found is None:
         async with find_toolset_call(ctx, str(name), value) as tool:
             if tool is not None:
-                child = _child(ctx, str(name), CallSite.next_in(ctx), tool.input, Turn())
+                child = _child(ctx, str(name), CallSite.in_code(ctx, str(name), value), tool.input, Turn())
                 async with CallScope(child) as scope:
-                    return scope.returns(await tool.run(child))
+                    run = partial(tool.run, child)
+                    return scope.returns(await run_function_step(child, run, run, repeatable=tool.repeatable))
         known = [*ctx.runtime.registry, *toolset_tool_names(ctx)]
         hint = did_you_mean(str(name), known) or "Known names: " + ", ".join(known)
         unknown = RunError(f"nothing is registered under the name {name!r}", hint=hint, agent_path=ctx.path)
         ctx.run.record_error(unknown, ctx.path)
         raise unknown
-    return await invoke(found, value, ctx, CallSite.next_in(ctx, label))
+    return await invoke(found, value, ctx, CallSite.in_code(ctx, name, value, label))
 
 
 async def invoke(
@@ -65,7 +69,7 @@ async def invoke(
         site: Where the caller makes the call; None is the next one from Python.
         turn: The turn of the conversation that the call continues; None begins one.
     """
-    site, turn = site or CallSite.next_in(ctx), turn or Turn()
+    site, turn = site or CallSite.in_code(ctx, found.name, value), turn or Turn()
     try:
         if found.kind == "agent":
             spec: AgentSpec = found.value
@@ -81,8 +85,7 @@ async def invoke(
             function = function_call(found, value, ctx)
             child = _child(ctx, found.name, site, function.input, turn)
             async with CallScope(child) as scope:
-                await flush_record(child, required=True)
-                return scope.returns(await function.run(child), function.function)
+                return scope.returns(await _run_function(function, child), function.function)
         raise RunError(
             f"{found.name!r} is a {found.kind}, which can't be called by itself",
             hint="Call one of its tools by its own name, or list it in an agent.",
@@ -111,6 +114,15 @@ async def _call_flow(found: Registered, value: object, ctx: CallContext, site: C
 async def run_flow(flow: FlowSpec, input: BaseModel, ctx: CallContext) -> Any:
     """Run a flow in its call's context; how flows run is `llm_do.flows`, imported when the first one does."""
     return await RUN_FLOW.get()(flow, input, ctx)
+
+
+async def _run_function(function: FunctionCall, child: CallContext) -> Any:
+    """Run a function; one of the form `(input, ctx)` makes calls, so a durable run runs it again."""
+    run = partial(function.run, child)
+    if takes_context(function.function):
+        await flush_record(child, required=True)
+        return await run()
+    return await run_function_step(child, function.function, run, repeatable=function.repeatable)
 
 
 def _child(ctx: CallContext, name: str, site: CallSite, input: BaseModel, turn: Turn) -> CallContext:

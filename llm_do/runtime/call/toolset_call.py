@@ -22,6 +22,7 @@ from llm_do.project.tools.toolset_wrappers import find_shown_tools
 from llm_do.runtime.call.function_call import CallArguments, checked_arguments, run_context
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.tools.iterated_results import UNLIMITED_ITEMS, collect_items
+from llm_do.runtime.tools.traits import traits_of
 
 if TYPE_CHECKING:
     from pydantic_ai.toolsets.abstract import ToolsetTool
@@ -44,6 +45,12 @@ class ToolsetCall:
     tool: ToolsetTool[Any]
     args: dict[str, Any]
     input: CallArguments
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether it may simply run again if it was in flight when a run was stopped."""
+        traits = traits_of(self.tool.tool_def.metadata)
+        return traits is not None and traits.facts.repeatable
 
     async def run(self, child: CallContext) -> Any:
         """Run the tool in its call's context."""

@@ -46,6 +46,13 @@ class BudgetMeter:
         self._waiting: list[asyncio.Future[None]] = []
 
     @property
+    def is_limited(self) -> bool:
+        """Whether there is a limit that requests count against."""
+        budget = self.budget
+        limits = (budget.requests, budget.input_tokens, budget.output_tokens, budget.total_tokens, budget.cost_usd)
+        return any(limit is not None for limit in limits)
+
+    @property
     def counts_tokens(self) -> bool:
         """Whether a request's tokens must be estimated beforehand."""
         budget = self.budget
@@ -112,6 +119,12 @@ class BudgetMeter:
         for waiting in self._waiting:
             if not waiting.done():
                 waiting.set_result(None)
+
+    def add(self, usage: Usage) -> None:
+        """Count what was used in an earlier attempt at the run, and isn't used again."""
+        self._spent += usage.cost_usd or 0.0
+        self._requests_begun += usage.requests
+        self.used += usage
 
     def count_tool_call(self) -> None:
         """Count one tool call that is about to run."""

@@ -16,6 +16,8 @@ from llm_do.runtime.record.results import WarningRecord
 from llm_do.runtime.tools.current_tool import CURRENT_TOOL
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from llm_do.project.project import Project
     from llm_do.runtime.context.call_frame import CallFrame
     from llm_do.runtime.context.run_state import RunState
@@ -134,6 +136,29 @@ class CallContext:
         except RunEndSignal as signal:
             self.run.end_signal = signal
             raise
+
+    async def step(self, name: str, function: Callable[..., Any], *args: Any) -> Any:
+        """Do something once over all attempts at a durable run, such as reading the clock or a random number.
+
+        When the run is resumed, the result of the first time is returned. In any other run the function is called.
+
+        Args:
+            name: What it is, for people.
+            function: The function, sync or async; it returns JSON data.
+            args: Its arguments, JSON data too.
+
+        Returns:
+            What it returned, as the type that its annotation says.
+
+        Raises:
+            EntryError: The result can't be written as JSON data.
+
+        Example:
+            >>> async def main(input, ctx):
+            ...     return await ctx.step("today", lambda: "2031-05-02")
+        """
+        self.run.raise_if_ended()
+        return await self.run.run_code_step(self, name, function, args)
 
     async def call_agent(self, name: str, input: object) -> Any:
         """Call an agent by name; equivalent to `call`."""

@@ -9,15 +9,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from llm_do.concurrency.run_end import RunEndSignal
-from llm_do.errors import StoreError
+from llm_do.errors import LlmDoError, ReplayError, StoreError, SuspendedError
 from llm_do.runtime.context.call_frame import OpenToolCall
-from llm_do.runtime.record.events import EventBase, ToolCallEvent, ToolResultEvent
+from llm_do.runtime.record.events import EventBase, StateChangedEvent, ToolCallEvent, ToolResultEvent
 from llm_do.runtime.record.outcomes import ToolOutcome
 
 if TYPE_CHECKING:
     from llm_do.runtime.context.call_context import CallContext
 
-__all__ = ["emit", "flush_record", "open_tool", "record_tool", "waiting_for_person"]
+__all__ = ["emit", "end_run", "flush_record", "live_step", "open_tool", "record_tool", "waiting_for_person"]
 
 
 def emit(ctx: CallContext, kind: Callable[..., EventBase], **data: Any) -> None:
@@ -41,9 +41,30 @@ async def flush_record(ctx: CallContext, *, required: bool) -> None:
     try:
         await recording.flush(required=required)
     except StoreError as error:
-        error.agent_path = error.agent_path or ctx.path
-        ctx.run.end_signal = RunEndSignal(error)
-        raise ctx.run.end_signal from error
+        raise end_run(ctx, error) from error
+
+
+def end_run(ctx: CallContext, error: LlmDoError) -> RunEndSignal:
+    """The signal that ends the run with an error, whatever its callers catch.
+
+    An attempt at a durable run that can't go on stops without an end: nothing more is told.
+    """
+    error.agent_path = error.agent_path or ctx.path
+    durable = ctx.run.durable
+    if durable is not None and isinstance(error, StoreError | ReplayError | SuspendedError):
+        durable.stopping = True
+    ctx.run.end_signal = RunEndSignal(error)
+    return ctx.run.end_signal
+
+
+async def live_step(ctx: CallContext) -> None:
+    """Wait until a step that hasn't been done before may begin; at once in a run that isn't durable.
+
+    Raises:
+        ReplayError: The run's code no longer comes to steps that were done.
+    """
+    if ctx.run.durable is not None:
+        await ctx.run.durable.log.live()
 
 
 def open_tool(ctx: CallContext, tool_call_id: str, tool_name: str, args: object) -> None:
@@ -71,5 +92,8 @@ def record_tool(ctx: CallContext, outcome: ToolOutcome) -> ToolOutcome:
         return outcome
     elapsed = time.perf_counter() - opened.started
     outcome = replace(outcome, duration=round(elapsed - opened.waited, 6), waited=round(opened.waited, 6))
+    for change in outcome.changes:
+        states = sorted(change.state.unlocked_states)
+        emit(ctx, StateChangedEvent, toolkit=change.toolkit, updates=change.updates, states=states)
     emit(ctx, ToolResultEvent, **outcome.event_data())
     return outcome

@@ -7,11 +7,11 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from llm_do.concurrency.run_end import RunEndSignal
 from llm_do.runtime.context.budget import BudgetMeter
-from llm_do.runtime.record.events import Event, EventBase
+from llm_do.runtime.record.events import Event, EventBase, TextEvent
 from llm_do.runtime.record.recording import ThreadView, UserView
 from llm_do.runtime.record.results import ApprovalRecord, CallRecord, ErrorRecord, WarningRecord
 from llm_do.runtime.record.subscription import Subscription
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.context.call_frame import CallConfig
     from llm_do.runtime.record.recording import Recording
     from llm_do.runtime.record.results import Usage
+    from llm_do.runtime.steps.durable_run import DurableRun
 
 __all__ = ["RunState"]
 
@@ -36,6 +37,7 @@ class RunState:
     Args:
         run_id: The run's id.
         call_by_name: Calls a registered name as a child of a call, for `CallContext.call`.
+        run_code_step: Runs what `CallContext.step` is given.
         budget: The run's budget.
         root: The project's folder.
         subscriptions: The subscribers to its events.
@@ -44,6 +46,7 @@ class RunState:
         thread: The thread as code in the run sees it.
         user: The user as code in the run sees it.
         recording: The record that is written during the run.
+        durable: What makes it durable; None if it isn't.
         records_steps: Whether the entry's own agent is recorded step by step.
         conversation: The history of the last agent that the entry itself called.
         memory: What tool decorators remember during the run.
@@ -54,6 +57,7 @@ class RunState:
 
     run_id: str
     call_by_name: Callable[[CallContext, str, object, str], Awaitable[Any]]
+    run_code_step: Callable[[CallContext, str, Callable[..., Any], tuple[Any, ...]], Awaitable[Any]]
     budget: BudgetMeter
     root: Path
     subscriptions: list[Subscription]
@@ -62,6 +66,7 @@ class RunState:
     thread: ThreadView = field(default_factory=ThreadView)
     user: UserView = field(default_factory=UserView)
     recording: Recording | None = None
+    durable: DurableRun | None = None
     records_steps: bool = False
     conversation: Sequence[ModelMessage] = ()
     memory: dict[Any, Any] = field(default_factory=dict[Any, Any])
@@ -109,9 +114,20 @@ class RunState:
         return any(subscription.wants_text() for subscription in self.subscriptions)
 
     def emit(self, kind: Callable[..., EventBase], config: CallConfig, **data: Any) -> None:
-        """Record one event of a call and deliver it to its subscribers."""
+        """Record one event of a call and deliver it to its subscribers.
+
+        A durable run tells each event once over all its attempts, and delivers it once it is on disk.
+        """
+        durable = self.durable
+        if durable is not None and durable.stopping:
+            return
         if not self.has_listeners():
             self.seq += 1
+            return
+        if durable is not None and kind is not TextEvent:
+            if not durable.is_told(config.call_id, cast("Any", kind).type, data.get("tool_call_id", "")):
+                assert self.recording is not None
+                self.recording.add_event(self.make_event(kind, config, **data))
             return
         event = self.make_event(kind, config, **data)
         if self.recording is not None:
@@ -121,7 +137,10 @@ class RunState:
     def make_event(self, kind: Callable[..., EventBase], config: CallConfig, **data: Any) -> Any:
         """Return the next event of the run, without delivering it."""
         seq = self.seq
-        self.seq += 1
+        if self.durable is not None and kind is TextEvent:
+            seq -= 1  # text isn't kept: it has the number of the last event that is
+        else:
+            self.seq += 1
         return kind(
             seq=seq,
             time=time.time(),

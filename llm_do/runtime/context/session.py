@@ -65,6 +65,10 @@ class SessionConfig(Protocol):
     @property
     def transport(self) -> Transport | None: ...
     @property
+    def durable(self) -> bool: ...
+    @property
+    def kept_options(self) -> dict[str, Any]: ...
+    @property
     def retry_delay(self) -> float: ...
     @property
     def ask_user(self) -> AskUser | None: ...
@@ -82,7 +86,7 @@ class Session(Protocol):
     project: Project
     registry: Registry
     resources: Resources
-    running: set[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]]
+    running: set[tuple[asyncio.AbstractEventLoop, Callable[[], object]]]
     shared: Shared
 
     @property

@@ -26,6 +26,7 @@ __all__ = [
     "RetryEvent",
     "RunFailedEvent",
     "RunFinishedEvent",
+    "RunResumedEvent",
     "RunStartedEvent",
     "StateChangedEvent",
     "TextDoneEvent",
@@ -90,6 +91,20 @@ class RunStartedEvent(EventBase):
     type: ClassVar[str] = "run_started"
     entry: str
     input: Any
+
+
+@frozen(kw_only=True)
+class RunResumedEvent(EventBase):
+    """A durable run goes on after it was stopped; text that was streamed before, and has no end, is void.
+
+    Args:
+        attempt: The number of the attempt that begins, from 2.
+        steps: How many steps were finished before.
+    """
+
+    type: ClassVar[str] = "run_resumed"
+    attempt: int
+    steps: int
 
 
 @frozen(kw_only=True)
@@ -376,6 +391,7 @@ class WarningEvent(EventBase):
 
 Event: TypeAlias = (
     RunStartedEvent
+    | RunResumedEvent
     | RunFinishedEvent
     | RunFailedEvent
     | CallStartedEvent

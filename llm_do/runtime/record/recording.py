@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from llm_do.runtime.record.exchanges import Exchange
     from llm_do.runtime.record.results import Usage
     from llm_do.runtime.record.sent_request import RequestReader
-    from llm_do.runtime.record.thread_store import ThreadStore
+    from llm_do.runtime.record.stored_records import RunRecord
+    from llm_do.runtime.record.thread_store import ResumedRun, StepRow, ThreadStore
 
 __all__ = [
     "RECORDER",
@@ -43,7 +44,7 @@ AgentState: TypeAlias = Any
 """The state of a thread or a user between runs: any JSON, initially an object."""
 
 
-def check_id(what: Literal["thread", "user"], id: str | None) -> None:
+def check_id(what: Literal["thread", "user", "run"], id: str | None) -> None:
     """Raise `UsageError` if an id is empty or not a string.
 
     Example:
@@ -117,6 +118,10 @@ class Recording(Protocol):
         """Queue a request that has ended, without waiting for it to be written."""
         ...
 
+    def add_step(self, step: StepRow) -> None:
+        """Queue a step of a durable run for the next batch."""
+        ...
+
     def attach(self, toolkits: Callable[[], Mapping[str, ToolkitState]]) -> None:
         """Set the function that reads the current states of the entry agent's toolkits."""
         ...
@@ -145,10 +150,19 @@ class Recording(Protocol):
         toolkits: Mapping[str, ToolkitState],
         active: str | None,
         effects: bool,
+        result: str | None = None,
     ) -> None:
         """Save the end of the run in one transaction: its last event, the thread's history, state and toolkits.
 
         Cancellation takes effect only after everything is saved.
+        """
+        ...
+
+    async def stop(self, status: str) -> None:
+        """Leave a durable run to be resumed: write what is queued, and mark it as stopped or suspended.
+
+        Raises:
+            StoreError: It can't be written; the run can be resumed all the same, once its process is gone.
         """
         ...
 
@@ -158,6 +172,10 @@ class RecordedRun(Protocol):
 
     thread: ThreadView
     user: UserView
+
+    def deliver(self, event: Event) -> None:
+        """Deliver one event to the run's subscribers."""
+        ...
 
     @property
     def run_id(self) -> str:
@@ -183,8 +201,25 @@ class RecordedRun(Protocol):
 class Recorder(Protocol):
     """Opens the records of runs."""
 
-    async def begin(self, run: RecordedRun, entry: str, settings: RecordSettings) -> Recording | None:
-        """Open the run's thread and its record; sets `run.thread` and `run.user`."""
+    async def begin(
+        self, run: RecordedRun, entry: str, settings: RecordSettings, beginning: str | None = None
+    ) -> Recording | None:
+        """Open the run's thread and its record; sets `run.thread` and `run.user`.
+
+        Args:
+            run: The run.
+            entry: The name of its entry.
+            settings: How much the store keeps of its exchanges.
+            beginning: What a durable run begins with, as text.
+        """
+        ...
+
+    async def resume(self, run: RecordedRun, settings: RecordSettings) -> tuple[Recording, ResumedRun]:
+        """Begin another attempt at a durable run, by its id; sets `run.thread` and `run.user`."""
+        ...
+
+    async def find(self, run_id: str, *, prefix: bool = False) -> tuple[RunRecord, str | None, str | None] | None:
+        """A run by its id, or a prefix that no other has; of a durable one its beginning and its result, as text."""
         ...
 
     async def aclose(self) -> None:

@@ -77,6 +77,11 @@ class Redactor:
             text = _HEADER.sub(_without_value, text)
         return text
 
+    @property
+    def secrets(self) -> Mapping[str, str]:
+        """The secrets in the forms that they have in JSON text, each with the name of its variable."""
+        return self._names
+
     def safe_cut(self, text: str, cut: int) -> int:
         """Return the last place up to `cut` where a text can be cut without cutting through a secret."""
         cut = text.rfind("\n", 0, cut) + 1 or cut

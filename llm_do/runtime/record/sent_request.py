@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.record.transport import OutgoingRequest
 
 __all__ = [
+    "SETUP",
     "KnownSetups",
     "RequestReader",
     "SentRequest",
@@ -41,7 +42,6 @@ __all__ = [
     "request_key",
     "without_provider_ids",
 ]
-
 NOT_SENT = frozenset((
     "attempts", "canonical_system", "context_id", "conversation_id", "dynamic_ref", "finish_reason", "id",
     "instructions", "metadata", "model_id", "model_name", "provider_name", "provider_response_id", "provider_url",

@@ -110,7 +110,7 @@ class RunRecord:
 
     Args:
         id: The run's id.
-        status: `running`, or how it ended.
+        status: `running`, `stopped` or `suspended` for a durable run that can be resumed, or how it ended.
         entry: The name of its entry.
         thread_id: Its thread.
         user_id: Its user.
@@ -122,6 +122,7 @@ class RunRecord:
         models: The models it asked, in the order of their first requests.
         exchanges: The number of its exchanges that were kept.
         dropped: Why these exchanges are gone: `keep_days` or `max_mb`; empty if they aren't.
+        attempt: How often a durable run has begun; 0 for any other run.
     """
 
     id: str
@@ -137,6 +138,7 @@ class RunRecord:
     models: tuple[str, ...] = ()
     exchanges: int = 0
     dropped: str = ""
+    attempt: int = 0
 
 
 @frozen

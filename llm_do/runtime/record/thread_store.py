@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from llm_do._startup.frozen import frozen
 from llm_do.runtime.record.recording import AgentState
@@ -31,18 +31,46 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Batch",
+    "EventIdentity",
     "EventRow",
     "ExchangeRow",
     "HistoryNode",
     "MessageRow",
     "OpenedRun",
     "PendingWrites",
+    "ResumedRun",
     "RunEnd",
     "RunTotals",
     "SpentRow",
+    "StepKind",
+    "StepRow",
     "StoredObject",
     "ThreadStore",
 ]
+
+
+StepKind: TypeAlias = Literal["request", "tool", "function", "code", "call"]
+"""A model request, a tool call, a function called by name, a `ctx.step`, or the note of a call from Python."""
+
+EventIdentity: TypeAlias = tuple[str, str, str]
+"""What tells an event from others of its run: call id, type and tool call id; more than one may have the same."""
+
+
+@frozen
+class StepRow:
+    """One step, as the store keeps it.
+
+    Args:
+        key: What tells it from the run's other steps, the same in every attempt.
+        kind: What it is.
+        done: Whether it has ended; one that hasn't was in flight when the run was stopped.
+        data: How it ended, as JSON text with its secrets sealed.
+    """
+
+    key: str
+    kind: StepKind
+    done: bool
+    data: str = "null"
 
 
 @frozen
@@ -171,6 +199,8 @@ class Batch:
         exchanges: New exchanges.
         spent: What requests have used.
         totals: What the run has used altogether; None if unchanged.
+        steps: What steps of a durable run have come to.
+        attempt: The attempt at a durable run that writes this; it is refused if another one has begun.
     """
 
     run_id: str
@@ -181,6 +211,8 @@ class Batch:
     exchanges: Sequence[ExchangeRow] = ()
     spent: Sequence[SpentRow] = ()
     totals: RunTotals | None = None
+    steps: Sequence[StepRow] = ()
+    attempt: int = 0
 
 
 @frozen
@@ -219,6 +251,7 @@ class RunEnd:
         user_state: The user's state as JSON text; None if unchanged.
         keep: Whether to keep the run's messages as a branch if the thread has changed meanwhile.
         limits: How much the store keeps of exchanges; None drops nothing.
+        result: The result of a durable run as JSON text.
     """
 
     batch: Batch
@@ -233,6 +266,32 @@ class RunEnd:
     user_state: str | None = None
     keep: bool = True
     limits: RecordSettings | None = None
+    result: str | None = None
+
+
+@frozen
+class ResumedRun:
+    """A durable run that has begun another attempt.
+
+    Args:
+        run: The run; its attempt is the new one.
+        beginning: What it began with, as text.
+        opened: Its thread and user as they were when it began.
+        steps: What has happened in earlier attempts.
+        told: How many events of each identity the journal has.
+        warnings: The warnings that the journal has: message, and path of the agent.
+        next_seq: The number of the next event.
+        stopped: When the last event was written, in seconds since the epoch.
+    """
+
+    run: RunRecord
+    beginning: str
+    opened: OpenedRun
+    steps: tuple[StepRow, ...]
+    told: Mapping[EventIdentity, int]
+    warnings: tuple[tuple[str, str], ...]
+    next_seq: int
+    stopped: float
 
 
 class ThreadStore(Protocol):
@@ -314,7 +373,7 @@ class ThreadStore(Protocol):
         """
         ...
 
-    async def begin_run(self, run: RunRecord, defaults: ThreadConfig) -> OpenedRun:
+    async def begin_run(self, run: RunRecord, defaults: ThreadConfig, beginning: str | None = None) -> OpenedRun:
         """Start a run: finish killed runs on its thread, create the thread if necessary, and read it.
 
         A run may start again after a `ThreadConflict`.
@@ -322,10 +381,41 @@ class ThreadStore(Protocol):
         Args:
             run: The run.
             defaults: The configuration of a new thread.
+            beginning: What a durable run begins with, as text; None for any other run.
 
         Raises:
-            UsageError: A run with this id is active, or has ended.
+            UsageError: A run with this id is active, or has ended, or one on its thread waits to be resumed.
         """
+        ...
+
+    async def resume_run(self, run_id: str) -> ResumedRun:
+        """Begin another attempt at a durable run whose process is gone, or which waits.
+
+        What earlier attempts have written of its thread is dropped: it comes about again.
+
+        Raises:
+            UsageError: There is no such run, or it isn't durable, is active, or has ended.
+        """
+        ...
+
+    async def stop_run(self, batch: Batch, status: str) -> None:
+        """Leave a durable run to be resumed: write what is queued of it, and mark it as stopped or suspended.
+
+        Raises:
+            RunTakenError: Another attempt has begun, which isn't affected.
+        """
+        ...
+
+    async def drop_run(self, run_id: str) -> None:
+        """End a durable run that waits to be resumed, as one that was interrupted.
+
+        Raises:
+            UsageError: There is no such run, or it is active or has ended.
+        """
+        ...
+
+    async def run_texts(self, run_id: str) -> tuple[str | None, str | None]:
+        """Return what a durable run began with, and its result if it has ended, both as JSON text."""
         ...
 
     async def write(self, batch: Batch) -> None:

@@ -83,7 +83,7 @@ async def send_with_retries(
         emit(ctx, RetryEvent, attempt=attempt, delay=round(delay, 3), error=str(outcome.failure))
         if delay >= LONG_DELAY:
             ctx.runtime.config.notice(f"{ctx.path} waits {delay:.0f} s to ask its model again: {outcome.failure}")
-        await asyncio.sleep(delay)
+        await asyncio.sleep(0 if ctx.run.durable is not None and ctx.run.durable.log.replays else delay)
 
 
 async def _try_each_model(ctx: CallContext, request: OutgoingRequest, place: RequestPlace) -> RequestOutcome:

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING
 from pydantic_ai import exceptions
 from pydantic_ai.messages import ModelResponse, PartDeltaEvent, PartStartEvent, TextPart, TextPartDelta
 
-from llm_do.concurrency.run_end import RunEndSignal
 from llm_do.errors import LlmDoError
 from llm_do.models.composites import can_stream, component_models
-from llm_do.runtime.context.emission import emit
+from llm_do.runtime.context.emission import emit, end_run
 from llm_do.runtime.record.events import ModelRequestEvent, TextEvent, UsageEvent
 from llm_do.runtime.record.exchanges import RequestPlace
 from llm_do.runtime.record.request_outcome import RequestFailure, RequestOutcome
 from llm_do.runtime.record.results import Usage
 from llm_do.runtime.record.transport import Answer
 from llm_do.runtime.request.cost import is_free
+from llm_do.runtime.request.request_step import request_step
 from llm_do.runtime.request.sent_attempt import SentAttempt
 from llm_do.runtime.request.unreported_usage import usage_of_cut_stream, usage_of_response, warn_of_estimate
 from llm_do.text.surrogates import replace_surrogates, replace_surrogates_in_response
@@ -63,34 +63,42 @@ async def send(ctx: CallContext, request: OutgoingRequest, held: Reservation, pl
     attempt = SentAttempt(ctx, request, place)
     answer: Answer | None = None
     emit(ctx, ModelRequestEvent, **made)
+    step = request_step(ctx, request, place, attempt)
     try:
-        async with ctx.runtime.shared.request_slot():
-            ask = partial(_ask, request, text)
-            if transport is None:
-                answer = await ask()
-            else:
-                answer = await transport.send(place, request, ask, text.add if text is not None else None)
+        answer = await step.begin(held) if step is not None else None
+        if answer is None:
+            async with ctx.runtime.shared.request_slot():
+                ask = partial(_ask, request, text)
+                if transport is None:
+                    answer = await ask()
+                else:
+                    answer = await transport.send(place, request, ask, text.add if text is not None else None)
         used = answer.outcome.usage
         if text is not None:
             text.flush()
         warn_of_estimate(ctx, request, answer.outcome)
-        return answer.outcome
     except LlmDoError as error:
         # A request that can't be carried ends the run, whatever its callers catch; it wasn't made.
         used, attempt = Usage(), None
-        ctx.run.end_signal = RunEndSignal(error)
-        raise ctx.run.end_signal from error
+        raise end_run(ctx, error) from error
     finally:
         if text is not None:
             text.end()
         frame.held = None
         frame.usage += used
-        if attempt is not None:
+        if attempt is not None and not (step is not None and step.replayed):
             attempt.keep(model, answer, used, text.so_far if text is not None else "")
         usage = used.to_dict()
         del usage["tool_calls"]
         emit(ctx, UsageEvent, usage=usage, **made)
         ctx.run.budget.settle(held, used, free=is_free(request.model))
+    assert answer is not None
+    if step is not None:
+        try:
+            await step.finish(answer)
+        except LlmDoError as error:
+            raise end_run(ctx, error) from error
+    return answer.outcome
 
 
 def request_place(ctx: CallContext, purpose: Purpose = "step") -> RequestPlace:

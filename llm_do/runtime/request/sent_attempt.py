@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.context.call_context import CallContext
     from llm_do.runtime.record.exchanges import Purpose, RequestPlace
     from llm_do.runtime.record.results import Usage
-    from llm_do.runtime.record.sent_request import RequestReader
+    from llm_do.runtime.record.sent_request import RequestReader, SentRequest
     from llm_do.runtime.record.transport import OutgoingRequest
 
 __all__ = ["SentAttempt"]
@@ -40,6 +40,11 @@ class SentAttempt:
         self._begun = time.time()
         self._reader = _reader(ctx, place.purpose)
         self._sent = read_request(self._reader, request) if self._reader is not None else None
+
+    @property
+    def sent(self) -> SentRequest | None:
+        """What is sent, in canonical form; None if it hasn't been read."""
+        return self._sent
 
     def keep(self, model: str, answer: Answer | None, usage: Usage, partial: str) -> None:
         """Add the exchange to the run's record.

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from llm_do._startup.frozen import frozen
@@ -18,6 +20,7 @@ from llm_do.errors import (
     RunInterruptedError,
     RunTimeoutError,
     StoreError,
+    SuspendedError,
     ThreadConflict,
     ToolError,
     UsageError,
@@ -27,22 +30,37 @@ from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.call_frame import CallConfig, CallFrame, Turn
 from llm_do.runtime.context.emission import emit
 from llm_do.runtime.context.run_state import RunState
-from llm_do.runtime.record.events import Event, RetryEvent, RunFailedEvent, RunFinishedEvent, RunStartedEvent
+from llm_do.runtime.record.events import (
+    Event,
+    RetryEvent,
+    RunFailedEvent,
+    RunFinishedEvent,
+    RunResumedEvent,
+    RunStartedEvent,
+)
 from llm_do.runtime.record.recording import toolkit_states
-from llm_do.runtime.record.results import ExecutionContext, RunResult
+from llm_do.runtime.record.redaction import redactor
+from llm_do.runtime.record.results import ExecutionContext, RunResult, WarningRecord
+from llm_do.runtime.request.request_step import count_unfinished_requests
 from llm_do.runtime.session.entries import AgentEntry, ConversationEntry, Entry, NamedEntry, entry_error, entry_for
+from llm_do.runtime.steps.durable_run import DurableRun
+from llm_do.runtime.steps.in_flight import in_flight_error
+from llm_do.runtime.steps.sealed_secrets import Seal
+from llm_do.runtime.steps.step_log import StepLog
+from llm_do.runtime.steps.stored_results import result_text
 from llm_do.text.json_data import to_json_data
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pydantic import BaseModel
     from pydantic_ai.messages import ModelMessage
 
     from llm_do.machines.machine import ToolkitState
+    from llm_do.project.project import RecordSettings
     from llm_do.runtime.context.session import Session
+    from llm_do.runtime.record.recording import Recording
+    from llm_do.runtime.steps.durable_run import InFlight
 
-__all__ = ["Execution", "RunInputs"]
+__all__ = ["Durability", "Execution", "RunInputs"]
 
 CONFLICT_RETRIES = 10
 """How often a run starts over after another run has continued its thread."""
@@ -56,11 +74,26 @@ class RunInputs:
         entry: The entry, or its name.
         history: The conversation it continues, if that isn't the thread's.
         toolkits: The states of the conversation's toolkits.
+        durable: How the run is made durable; None if it isn't.
     """
 
     entry: str | Entry | None
     history: list[ModelMessage] | None
     toolkits: Mapping[str, ToolkitState]
+    durable: Durability | None = None
+
+
+@frozen
+class Durability:
+    """How a run is made durable.
+
+    Args:
+        beginning: What it begins with, as text; None for a run that is resumed.
+        in_flight: What becomes of the calls that were running when it stopped: one answer for all, or by their keys.
+    """
+
+    beginning: str | None = None
+    in_flight: InFlight | Mapping[str, InFlight] | None = None
 
 
 @frozen
@@ -88,17 +121,22 @@ class Execution:
 
     async def carry_out(self, entry: Entry, value: BaseModel) -> RunResult:
         """Run the entry; start over if another run has continued the thread before anything with effects has run."""
-        run, fault = self.run, None
+        run = self.run
+        fault: StoreError | SuspendedError | None = None
         try:
             entry = await self._open(entry)
         except StoreError as error:
             fault = error
+            if run.durable is not None:
+                run.durable.stopping = True
         if isinstance(entry, ConversationEntry):
             self._turn.active = entry.active
         path = "" if isinstance(entry, AgentEntry | NamedEntry) else entry.name
         config = CallConfig(entry.name, path, 0, run.unique_call_id(run.run_id), None)
         ctx = CallContext(self.session, run, CallFrame(config, value, self._turn))
         emit(ctx, RunStartedEvent, entry=entry.name, input=to_json_data(value))
+        if run.durable is not None and fault is None:
+            fault = self._resume(ctx, run.durable)
         attempt = 0
         while fault is None:
             outcome = await self._attempt(ctx, entry, value)
@@ -106,7 +144,8 @@ class Execution:
                 return await self._close(ctx, entry, outcome)
             except ThreadConflict as clash:
                 attempt += 1
-                if _has_effects(run, entry) or outcome.error is not None or attempt > CONFLICT_RETRIES:
+                final = run.durable is not None or _has_effects(run, entry) or outcome.error is not None
+                if final or attempt > CONFLICT_RETRIES:
                     return await self._close(ctx, entry, RunOutcome(error=clash))
                 delay = random.random() * 0.05 * attempt
                 emit(ctx, RetryEvent, attempt=attempt, delay=round(delay, 3), error=clash.message)
@@ -133,25 +172,86 @@ class Execution:
                 "a thread can't be kept if nothing is recorded",
                 hint="Leave out --no-record or `record: false`, or set `threads.store` to `memory`.",
             )
-        if record is False or not (record or keeps):
+        if inputs.durable is not None:
+            if record is False or project.threads.store == "memory":
+                raise UsageError(
+                    "a durable run is kept on disk, and nothing is recorded here",
+                    hint="Leave out --no-record, `record: false` and `threads.store: memory`.",
+                )
+        elif record is False or not (record or keeps):
             return entry
         settings = session.config.settings.record_settings
         if not project.record:  # its threads are in memory, and nothing else is kept
             settings = replace(settings, exchanges=False)
-        run.recording = recording = await session.shared.recorder().begin(run, entry.name, settings)
+        if inputs.durable is not None:
+            recording = await self._open_durable(entry, inputs.durable, settings)
+        else:
+            recording = await session.shared.recorder().begin(run, entry.name, settings)
+        run.recording = recording
         if recording is None or not isinstance(entry, ConversationEntry) or inputs.history is not None:
             return entry
         self._turn.toolkits = toolkit_states(recording.toolkits)
         return entry_for(project, session.registry, inputs.entry, list(recording.history), recording.active)
 
+    async def _open_durable(self, entry: Entry, how: Durability, settings: RecordSettings) -> Recording:
+        """Begin a durable run, or another attempt at one."""
+        run, recorder = self.run, self.session.shared.recorder()
+        seal = Seal(redactor().secrets)
+        if how.beginning is not None:
+            recording, resumed = await recorder.begin(run, entry.name, settings, seal.close(how.beginning)), None
+        else:
+            recording, resumed = await recorder.resume(run, settings)
+        assert recording is not None
+        run.durable = durable = DurableRun(
+            1 if resumed is None else resumed.run.attempt,
+            StepLog(
+                run.run_id,
+                () if resumed is None else resumed.steps,
+                recording.add_step,
+                partial(recording.flush, required=True),
+                seal.close,
+                seal.open,
+            ),
+            {} if resumed is None else resumed.told,
+        )
+        durable.begin_states(to_json_data(run.thread.state), to_json_data(run.user.state))
+        if resumed is not None:
+            run.seq = resumed.next_seq
+            run.warnings.extend(WarningRecord(message, path) for message, path in resumed.warnings)
+        return recording
+
+    def _resume(self, ctx: CallContext, durable: DurableRun) -> SuspendedError | None:
+        """Tell that a run goes on; returns why it can't before a person has said what becomes of its calls."""
+        run, how = self.run, self.inputs.durable
+        if durable.attempt == 1:
+            return None
+        assert how is not None
+        assert run.recording is not None
+        calls = {**durable.log.unfinished("tool"), **durable.log.unfinished("function")}
+        answers = how.in_flight
+        for key in calls:
+            answer = answers.get(key) if isinstance(answers, Mapping) else answers
+            if answer is not None:
+                durable.in_flight[key] = answer
+        open_calls = {key: data for key, data in calls.items() if key not in durable.in_flight}
+        if open_calls:
+            durable.stopping = True
+            return in_flight_error(run.run_id, open_calls)
+        run.recording.add_event(
+            run.make_event(RunResumedEvent, ctx.frame.config, attempt=durable.attempt, steps=durable.log.done)
+        )
+        count_unfinished_requests(ctx)
+        return None
+
     async def _attempt(self, ctx: CallContext, entry: Entry, value: BaseModel) -> RunOutcome:
         """Run the entry in a task of its own, so that `interrupt` can be distinguished from an outer cancellation."""
         task = asyncio.ensure_future(self._timed(ctx, entry, value))
-        mark = (asyncio.get_running_loop(), task)
+        mark = (asyncio.get_running_loop(), partial(self._interrupt, task))
         self.session.running.add(mark)
         try:
             await asyncio.wait([task])
         except asyncio.CancelledError as cancelled:
+            self._stop()
             try:
                 await cancel_and_wait(task)
             finally:
@@ -177,6 +277,16 @@ class Execution:
             return RunOutcome(error=raised if self.run.end_signal is None else self.run.end_signal.error)
         return RunOutcome(output)
 
+    def _interrupt(self, task: asyncio.Task[Any]) -> None:
+        """End the run as a signal does."""
+        self._stop()
+        task.cancel()
+
+    def _stop(self) -> None:
+        """Let a durable run stop without an end, so that it can be resumed."""
+        if self.run.durable is not None:
+            self.run.durable.stopping = True
+
     async def _timed(self, ctx: CallContext, entry: Entry, value: BaseModel) -> Any:
         limit = self.session.config.settings.run_timeout
         timer = asyncio.timeout(limit)
@@ -194,6 +304,8 @@ class Execution:
     async def _close(self, ctx: CallContext, entry: Entry, outcome: RunOutcome) -> RunResult:
         """Build the result, save it and emit the last event, in this order, so that events show what was saved."""
         run, error = ctx.run, outcome.error
+        if run.durable is not None and (stopped := await self._stopped(ctx, entry, outcome)) is not None:
+            return stopped
         result, event = self._result(ctx, entry, outcome)
         if run.recording is not None:
             converses = isinstance(entry, ConversationEntry)
@@ -204,6 +316,7 @@ class Execution:
                     toolkits=ctx.frame.turn.toolkits,
                     active=ctx.frame.turn.active if converses else None,
                     effects=_has_effects(run, entry) or error is not None,
+                    result=Seal(redactor().secrets).close(result_text(result)) if run.durable is not None else None,
                 )
             except ThreadConflict:
                 run.seq = event.seq
@@ -222,6 +335,27 @@ class Execution:
                     run.record_error(fault, ctx.path)
                     run.seq += 1
         self._announce(result, event)
+        return result
+
+    async def _stopped(self, ctx: CallContext, entry: Entry, outcome: RunOutcome) -> RunResult | None:
+        """The result of an attempt at a durable run that stops without an end; None if the run has ended."""
+        run, durable = ctx.run, ctx.run.durable
+        assert durable is not None
+        if not durable.stopping:
+            if not durable.log.replays:
+                return None
+            # It has ended before everything was replayed, so this isn't how it ended before.
+            durable.stopping = True
+            if outcome.error is None:
+                outcome = RunOutcome(error=durable.log.unreached())
+        result, _ = self._result(ctx, entry, outcome)
+        if run.recording is not None:
+            try:
+                await run.recording.stop("suspended" if isinstance(outcome.error, SuspendedError) else "stopped")
+            except StoreError as fault:
+                if not isinstance(outcome.error, StoreError):
+                    run.record_error(fault, ctx.path)
+        self.session.shared.count(result.usage)
         return result
 
     def _announce(self, result: RunResult, event: Event) -> None:

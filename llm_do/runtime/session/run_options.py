@@ -105,6 +105,11 @@ class PlayOptions(TypedDict, total=False):
 class RuntimeOptions(ApprovalOptions, PlayOptions, total=False):
     """The options of a session."""
 
+    durable: Annotated[
+        bool | None,
+        Option("Keep each step of a run on disk, so that a run that was stopped can be resumed.", ("--durable",)),
+    ]
+
 
 class EntryOptions(TypedDict, total=False):
     """What one run calls, what it continues, and whose it is."""
@@ -128,6 +133,12 @@ class EntryOptions(TypedDict, total=False):
     ]
     thread_id: Annotated[str | None, Option("Continue this conversation, or start it.", ("--thread",), "ID")]
     user_id: Annotated[str | None, Option("The user whose run this is.", ("--user",), "ID")]
+    run_id: Annotated[
+        str | None,
+        Option(
+            "The run's id; a durable run that has it already is continued, or its result returned.", ("--run-id",), "ID"
+        ),
+    ]
 
 
 class RunOptions(RuntimeOptions, EntryOptions, total=False):

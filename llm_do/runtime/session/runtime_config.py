@@ -14,6 +14,7 @@ from llm_do.project.project import RuntimeSettings
 from llm_do.runtime.approval.broker import RunApprovalPolicy
 from llm_do.runtime.context.user_questions import AskUser
 from llm_do.runtime.session.run_options import RuntimeOptions
+from llm_do.text.json_data import to_json_data
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
@@ -62,6 +63,7 @@ class RuntimeConfig:
         record: Whether runs are recorded; None records those that have a thread or a user. False never writes to disk.
         store: Where threads and records are kept; None is the project's own store.
         transport: Records model requests, or answers them without a model; None asks the models.
+        durable: Whether each step of a run is kept on disk, so that a run that was stopped can be resumed.
         env_file: A file with keys of providers, read in addition to the project's `.env`.
         retry_delay: Seconds before the first retry of a model request; it doubles from there.
         ask_user: Puts an agent's question to a person; None when no one can be asked.
@@ -78,6 +80,7 @@ class RuntimeConfig:
     record: bool | None = None
     store: ThreadStore | None = None
     transport: Transport | None = None
+    durable: bool = False
     env_file: str | None = None
     retry_delay: float = 0.5
     ask_user: AskUser | None = None
@@ -94,6 +97,19 @@ class RuntimeConfig:
                     hint='write a list of patterns, such as ["write_file(out/**)"]',
                 )
             object.__setattr__(self, name, patterns)
+
+    @property
+    def kept_options(self) -> dict[str, Any]:
+        """The options that decide what a run does, as JSON data, for resuming it with the same ones."""
+        return {
+            "model": to_json_data(self.model) if isinstance(self.model, Sequence) else None,
+            "models": dict(self.models),
+            "allow": list(self.allow),
+            "deny": list(self.deny),
+            "max_steps": self.max_steps,
+            "env_file": self.env_file,
+            "settings": to_json_data(self.settings),
+        }
 
     @property
     def denials_go_to_model(self) -> bool:

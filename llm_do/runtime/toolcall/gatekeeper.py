@@ -13,8 +13,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from llm_do.errors import ToolError
-from llm_do.runtime.context.emission import emit
-from llm_do.runtime.record.events import StateChangedEvent
 from llm_do.runtime.record.outcomes import StateChange, ToolOutput
 from llm_do.runtime.tools.artifacts import save_artifact
 from llm_do.runtime.tools.iterated_results import collect_items
@@ -101,8 +99,6 @@ async def run_in_transaction(
     )
     for change in changes:
         gating.states[change.toolkit] = change.state
-        states = sorted(change.state.unlocked_states)
-        emit(ctx, StateChangedEvent, toolkit=change.toolkit, updates=change.updates, states=states)
     return value, output, changes
 
 

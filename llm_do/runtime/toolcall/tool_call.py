@@ -22,8 +22,10 @@ from llm_do.errors import (
     AbortedError,
     LlmDoError,
     PermissionDeniedError,
+    ReplayError,
     RunError,
     RunTimeoutError,
+    StoreError,
     ToolError,
     ToolFailedError,
     error_text,
@@ -34,7 +36,7 @@ from llm_do.project.faults import find_fault, not_data_error, project_error
 from llm_do.runtime.approval.approver import ANSWERED, TRIES, denial_text
 from llm_do.runtime.approval.pending_call import BoundToFailError, PendingCall, makers_of
 from llm_do.runtime.context.call_context import CallContext
-from llm_do.runtime.context.emission import emit, flush_record, record_tool, waiting_for_person
+from llm_do.runtime.context.emission import emit, end_run, flush_record, record_tool, waiting_for_person
 from llm_do.runtime.context.hooks import HookAbort, HookPoint
 from llm_do.runtime.record.outcomes import ToolOutcome, ToolOutput, ToolStatus
 from llm_do.runtime.record.results import ApprovalRecord, ErrorRecord, Usage, arguments_data
@@ -42,6 +44,7 @@ from llm_do.runtime.record.transport import ToolTimedOutError
 from llm_do.runtime.toolcall.carried_call import carried
 from llm_do.runtime.toolcall.gatekeeper import run_in_transaction, wait_for_gates
 from llm_do.runtime.toolcall.new_code import notice_new_code, with_notices
+from llm_do.runtime.toolcall.tool_step import CARRIED_OUT, UNKNOWN, ToolStep, tool_step
 from llm_do.runtime.tools.approval_requirement import (
     DEFERRED_REASON,
     ApprovalRequirement,
@@ -89,10 +92,16 @@ async def run_tool_call(
     gives to the model."""
     traits = traits_of(tool_def.metadata) or _PLAIN
     gates = ctx.frame.gating.gates(call.tool_name, traits.gate)
-    one = _ToolCall(ctx, call, traits, gates, args, handler, validate, tool_def.parameters_json_schema)
+    step = tool_step(ctx, call, traits)
+    one = _ToolCall(ctx, call, traits, gates, args, handler, validate, tool_def.parameters_json_schema, step)
     outcome = one.ended("cancelled", "the run ended first")
+    replayed: ToolOutcome | None = None
     try:
-        outcome = await one.carry_out(run, tool_def)
+        if step is not None:
+            replayed = await step.replay(gates)
+        outcome = replayed or await one.carry_out(run, tool_def)
+    except (ReplayError, StoreError) as error:
+        raise end_run(ctx, error) from error
     except HookAbort as abort:
         outcome = one.ended("failed", f"a hook raised {find_fault(abort.error).text}", abort.error)
         raise
@@ -106,6 +115,11 @@ async def run_tool_call(
         ctx.frame.approvals.by_person.discard(call.tool_call_id)
         if gates:
             ctx.frame.gating.order.leave(call.tool_call_id, call.tool_name, succeeded=outcome.succeeded)
+    if step is not None and replayed is None:
+        try:
+            await step.finish(outcome)
+        except LlmDoError as error:
+            raise end_run(ctx, error) from error
     return _for_model(outcome)
 
 
@@ -130,6 +144,7 @@ class _ToolCall:
     handler: Callable[[dict[str, Any]], Awaitable[Any]]
     validate: Validate
     schema: Mapping[str, Any]
+    step: ToolStep | None = None
     decision: Decision | None = None
     requirement: ApprovalRequirement | None = None
     changed: bool = False
@@ -138,6 +153,9 @@ class _ToolCall:
         """Gate, hooks, approve, run, transition, hooks."""
         ctx, name, hooks = self.ctx, self.part.tool_name, self.ctx.frame.hooks
         agent = ctx.frame.config.agent
+        if self.step is not None and (decided := self.step.decision_about_in_flight()) not in (None, "repeat"):
+            text, status = (CARRIED_OUT, "success") if decided == "done" else (UNKNOWN, "failed")
+            return self.ended(status, text)
         if self.gates and (reason := await wait_for_gates(ctx.frame.gating, self.part, self.gates)) is not None:
             return self.ended("refused", reason)
         checked: Mapping[str, Any] = {}
@@ -187,6 +205,9 @@ class _ToolCall:
 
         Whatever happens then, the record shows that the tool may have run.
         """
+        if self.step is not None:
+            await self.step.begin(self.args)
+            return
         if self.traits.facts.repeatable:
             return
         try:

@@ -80,7 +80,17 @@ def _exchanges(db: sqlite3.Connection) -> None:
     db.execute("CREATE INDEX runs_exchanges ON runs (started) WHERE exchanges > 0 AND dropped IS NULL")
 
 
-MIGRATIONS: Sequence[Migration] = (_threads, _users, _journal, _turns, _exchanges)
+def _durable_runs(db: sqlite3.Connection) -> None:
+    """Attempts at durable runs: what they began with, and each step as soon as it has ended."""
+    for column in ("attempt INTEGER NOT NULL DEFAULT 0", "beginning TEXT", "start TEXT", "result TEXT"):
+        db.execute(f"ALTER TABLE runs ADD COLUMN {column}")
+    db.execute(
+        "CREATE TABLE steps (run TEXT NOT NULL, key TEXT NOT NULL, kind TEXT NOT NULL, done INTEGER NOT NULL,"
+        " attempt INTEGER NOT NULL, data TEXT NOT NULL, PRIMARY KEY (run, key)) WITHOUT ROWID"
+    )
+
+
+MIGRATIONS: Sequence[Migration] = (_threads, _users, _journal, _turns, _exchanges, _durable_runs)
 """Each migrates a store from the version that is its index to the next. Append only."""
 
 

@@ -15,6 +15,7 @@ from llm_do.runtime.record.results import output_text
 from llm_do.runtime.record.stored_records import RunRecord
 from llm_do.runtime.record.thread_store import EventRow, MessageRow
 from llm_do.threads.sqlite import rows
+from llm_do.threads.sqlite.durable import attempts
 from llm_do.threads.store.codec import message_text
 
 __all__ = ["close_tail", "finish_killed"]
@@ -31,7 +32,11 @@ def finish_killed(db: sqlite3.Connection, run: RunRecord) -> None:
     """Finish one run whose process is gone, inside the caller's transaction.
 
     Its messages become the thread's history unless another run has continued the thread; then they become a branch.
+    A durable run is only marked as stopped, since it can be resumed.
     """
+    if run.attempt and run.status == "running":
+        attempts.stop(db, run, "stopped")
+        return
     turn, tip, state, user_state, toolkits = db.execute(
         "SELECT turn, tip, state, user_state, toolkits FROM runs WHERE id = ?", (run.id,)
     ).fetchone()

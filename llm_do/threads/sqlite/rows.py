@@ -17,6 +17,7 @@ from llm_do.runtime.record.recording import ThreadConfig
 from llm_do.runtime.record.stored_records import Filter, Observation, RunRecord, StoredMessage, ThreadRecord
 from llm_do.runtime.record.thread_store import Batch, EventRow, MessageRow
 from llm_do.threads.sqlite import exchange_rows
+from llm_do.threads.sqlite.durable.step_rows import check_attempt, write_steps
 from llm_do.threads.store.codec import message_of
 from llm_do.threads.store.thread_settings import config_data, config_from_data
 from llm_do.threads.store.usable_history import starts_turn
@@ -196,6 +197,9 @@ def write_batch(db: sqlite3.Connection, run: RunRecord, batch: Batch) -> None:
     """Write what a run has done since the last batch, unless the run was deleted along with its thread."""
     if db.execute("SELECT 1 FROM runs WHERE id = ?", (run.id,)).fetchone() is None:
         return
+    if batch.attempt:
+        check_attempt(db, run, batch.attempt)
+        write_steps(db, run, batch)
     insert_events(db, run, batch.events)
     if batch.dropped:
         db.executemany("DELETE FROM messages WHERE id = ?", [(each,) for each in batch.dropped])
@@ -221,6 +225,7 @@ def delete_thread(db: sqlite3.Connection, record: ThreadRecord) -> None:
         f"DELETE FROM events WHERE run IN (SELECT id {runs}) OR (coalesce(user, '') = ? AND thread = ?)", key * 2
     )
     exchange_rows.forget(db, [run for (run,) in db.execute(f"SELECT id {runs}", key)])
+    db.execute(f"DELETE FROM steps WHERE run IN (SELECT id {runs})", key)
     db.execute(f"DELETE {runs}", key)
     needed = {
         tip

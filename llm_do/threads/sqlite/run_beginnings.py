@@ -11,6 +11,7 @@ from llm_do.project.thread_config import ThreadConfig
 from llm_do.runtime.record.stored_records import RunRecord, ThreadRecord
 from llm_do.runtime.record.thread_store import OpenedRun
 from llm_do.threads.sqlite import rows
+from llm_do.threads.sqlite.durable import attempts
 
 __all__ = ["begin", "run_exists"]
 
@@ -22,14 +23,21 @@ def run_exists(run_id: str, status: str) -> UsageError:
 
 
 def begin(
-    db: sqlite3.Connection, run: RunRecord, defaults: ThreadConfig, killed: Sequence[str], *, again: bool
+    db: sqlite3.Connection,
+    run: RunRecord,
+    defaults: ThreadConfig,
+    killed: Sequence[str],
+    *,
+    again: bool,
+    beginning: str | None = None,
 ) -> OpenedRun:
-    """Begin a run; `again` after it has lost a conflict."""
+    """Begin a run; `again` after it has lost a conflict; with what it begins with if it is durable."""
     stored = db.execute("SELECT status FROM runs WHERE id = ?", (run.id,)).fetchone()
     if stored is not None and not again:
         raise run_exists(run.id, stored[0])
     thread = None
     if run.thread_id is not None:
+        attempts.refuse_busy_thread(db, run)
         rows.add_thread(db, run.user_id, run.thread_id, defaults)
         thread = _with_closed_tail(db, run, rows.thread_record(db, run.user_id, run.thread_id))
     db.execute(
@@ -47,13 +55,16 @@ def begin(
         ),
     )
     user = db.execute("SELECT state FROM users WHERE id = ?", (run.user_id,)).fetchone()
-    return OpenedRun(
+    opened = OpenedRun(
         thread,
         rows.read_turns(db, thread.head, thread.config.history_limit) if thread is not None else [],
         json.loads(user[0]) if user is not None else {},
         user[0] if user is not None else None,
         killed,
     )
+    if beginning is not None:
+        attempts.begin_attempt(db, run, beginning, opened)
+    return opened
 
 
 def _with_closed_tail(db: sqlite3.Connection, run: RunRecord, thread: ThreadRecord | None) -> ThreadRecord | None:

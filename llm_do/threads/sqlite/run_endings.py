@@ -12,6 +12,7 @@ from llm_do.errors import ThreadConflict
 from llm_do.runtime.record.stored_records import RunRecord
 from llm_do.runtime.record.thread_store import RunEnd
 from llm_do.threads.sqlite import exchange_rows, rows
+from llm_do.threads.sqlite.durable.step_rows import check_attempt
 from llm_do.threads.store.codec import same_json
 
 __all__ = ["conflict", "finish"]
@@ -29,6 +30,8 @@ def finish(db: sqlite3.Connection, run: RunRecord, ending: RunEnd) -> ThreadConf
     """End a run in one transaction, and return the conflict that prevents it, if any."""
     clash: ThreadConflict | None = None
     user_state = ending.user_state
+    if ending.batch.attempt:
+        check_attempt(db, run, ending.batch.attempt)
     if ending.turn is not None and run.thread_id is not None:
         row = db.execute(
             "SELECT turn FROM threads WHERE user = ? AND id = ?", (run.user_id or "", run.thread_id)
@@ -69,8 +72,8 @@ def finish(db: sqlite3.Connection, run: RunRecord, ending: RunEnd) -> ThreadConf
     if user_state is not None:
         db.execute("INSERT OR REPLACE INTO users VALUES (?, ?, ?)", (run.user_id, user_state, rows.new_token()))
     db.execute(
-        f"UPDATE runs SET status = ?, finished = ?, {rows.NO_DRAFT} WHERE id = ?",
-        (ending.status, ending.time, run.id),
+        f"UPDATE runs SET status = ?, finished = ?, result = ?, {rows.NO_DRAFT} WHERE id = ?",
+        (ending.status, ending.time, ending.result, run.id),
     )
     if ending.limits is not None:
         exchange_rows.drop_beyond(db, ending.limits, ending.time)

@@ -18,7 +18,7 @@ __all__ = ["claims", "is_open", "open_runs", "run_records", "spending"]
 
 _RUN = (
     "SELECT id, status, entry, thread, user, started, finished, owner,"
-    " (SELECT count(*) FROM events WHERE events.run = runs.id), usage, models, exchanges, dropped FROM runs"
+    " (SELECT count(*) FROM events WHERE events.run = runs.id), usage, models, exchanges, dropped, attempt FROM runs"
 )
 
 _KEYS = {"day": "date(started, 'unixepoch', 'localtime')", "agent": "agent", "model": "model"}
@@ -86,7 +86,7 @@ def _run(row: Sequence[Any]) -> RunRecord:
     usage = Usage.from_dict(json.loads(row[9])) if row[9] else None
     models = tuple(json.loads(row[10])) if row[10] else ()
     known = (row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7], row[8])
-    return RunRecord(*known, usage, models, row[11], row[12] or "")
+    return RunRecord(*known, usage, models, row[11], row[12] or "", row[13])
 
 
 def is_open(db: sqlite3.Connection, run_id: str) -> bool:

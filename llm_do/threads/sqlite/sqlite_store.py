@@ -27,9 +27,10 @@ from llm_do.runtime.record.stored_records import (
     StoredMessage,
     ThreadRecord,
 )
-from llm_do.runtime.record.thread_store import Batch, EventRow, MessageRow, OpenedRun, RunEnd
+from llm_do.runtime.record.thread_store import Batch, EventRow, MessageRow, OpenedRun, ResumedRun, RunEnd
 from llm_do.threads.sqlite import exchange_rows, rows, run_rows
 from llm_do.threads.sqlite.connection import ReadOnlyStoreError
+from llm_do.threads.sqlite.durable import attempts
 from llm_do.threads.sqlite.open_file import OpenFile, open_file
 from llm_do.threads.sqlite.run_beginnings import begin as begin_in, run_exists
 from llm_do.threads.sqlite.run_endings import conflict, finish
@@ -181,7 +182,7 @@ class SqliteStore:
 
     # -- runs
 
-    async def begin_run(self, run: RunRecord, defaults: ThreadConfig) -> OpenedRun:
+    async def begin_run(self, run: RunRecord, defaults: ThreadConfig, beginning: str | None = None) -> OpenedRun:
         """Start a run: finish killed runs on its thread, create the thread if necessary, and read it.
 
         A run that has lost a conflict on the thread goes first, so that it doesn't lose again and again.
@@ -207,7 +208,7 @@ class SqliteStore:
             if run_rows.is_open(db, run.id) and not again:
                 self._finish_all_killed(db)
             killed = self._finish_killed(db, run.user_id, run.thread_id) if run.thread_id is not None else []
-            return begin_in(db, run, defaults, killed, again=again)
+            return begin_in(db, run, defaults, killed, again=again, beginning=beginning)
 
         try:
             opened = await self._write(begin)
@@ -238,6 +239,57 @@ class SqliteStore:
         run = self._active.get(batch.run_id)
         if run is not None:
             await self._write(lambda db: rows.write_batch(db, run, batch))
+
+    async def resume_run(self, run_id: str) -> ResumedRun:
+        """Begin another attempt at a durable run that no process has."""
+        with self._file.claiming:
+            if run_id in self._active:
+                raise run_exists(run_id, "running")
+            try:
+                owner = self._owners.claim()
+            except OSError as error:
+                raise StoreError(f"{self.name} can't be written: {error.strerror or error}") from error
+
+        def begin(db: sqlite3.Connection) -> ResumedRun:
+            self._finish_all_killed(db)
+            run = attempts.waiting_run(db, run_id)
+            return attempts.resume(db, replace(run, owner=owner))
+
+        resumed = await self._write(begin)
+        self._active[run_id] = resumed.run
+        return resumed
+
+    async def stop_run(self, batch: Batch, status: str) -> None:
+        """Leave a durable run to be resumed."""
+        run = self._active.get(batch.run_id)
+        if run is None:
+            return
+
+        def stop(db: sqlite3.Connection) -> None:
+            rows.write_batch(db, run, batch)
+            attempts.stop(db, run, status)
+
+        try:
+            await self._write(stop)
+        finally:
+            self._active.pop(run.id, None)
+
+    async def drop_run(self, run_id: str) -> None:
+        """End a durable run that waits to be resumed."""
+
+        def drop(db: sqlite3.Connection) -> None:
+            from llm_do.threads.sqlite import recovery  # heavy
+
+            self._finish_all_killed(db)
+            recovery.finish_killed(db, attempts.waiting_run(db, run_id))
+
+        await self._write(drop)
+
+    async def run_texts(self, run_id: str) -> tuple[str | None, str | None]:
+        """Return what a durable run began with, and its result if it has ended."""
+        query = "SELECT beginning, result FROM runs WHERE id = ?"
+        row = await self._read(lambda db: db.execute(query, (run_id,)).fetchone())
+        return (None, None) if row is None else (row[0], row[1])
 
     async def finish_run(self, ending: RunEnd) -> None:
         """End a run; raise `ThreadConflict` if another run has continued the thread."""

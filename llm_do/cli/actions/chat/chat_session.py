@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from llm_do._startup.frozen import frozen
 from llm_do.cli.actions import failure
-from llm_do.cli.actions.chat_commands import COMMANDS, run_command
-from llm_do.cli.actions.chat_memory import Memory
+from llm_do.cli.actions.chat.chat_commands import COMMANDS, run_command
+from llm_do.cli.actions.chat.chat_memory import Memory
 from llm_do.cli.actions.run_action import (
     carry_out,
     link,

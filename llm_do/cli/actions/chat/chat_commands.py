@@ -17,7 +17,7 @@ from llm_do.ui.terminal.screen import terminal_columns
 from llm_do.ui.terminal.text_width import wrap_words
 
 if TYPE_CHECKING:
-    from llm_do.cli.actions.chat_session import Chat
+    from llm_do.cli.actions.chat.chat_session import Chat
 
 __all__ = ["COMMANDS", "run_command"]
 

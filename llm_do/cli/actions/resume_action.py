@@ -1,0 +1,141 @@
+"""What `llm-do resume` does: from the id of a durable run to its printed result."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+from llm_do._startup.frozen import frozen
+from llm_do.cli.actions import failure
+from llm_do.cli.actions.run_action import carry_out, link, prepare, print_end
+from llm_do.cli.arguments.run_options import CommandOptions
+from llm_do.cli.arguments.target import project_at
+from llm_do.cli.process.streams import warn
+from llm_do.errors import SuspendedError, UsageError
+
+if TYPE_CHECKING:
+    from llm_do.cli.actions.session import Session
+    from llm_do.cli.arguments.run_options import InputOptions, OutputOptions, SessionOptions
+    from llm_do.cli.process.signals import Interrupts
+    from llm_do.cli.process.streams import Results
+    from llm_do.project.project import Project
+    from llm_do.runtime.record.results import RunResult
+    from llm_do.runtime.session.durable_runs import EarlierRun
+    from llm_do.runtime.steps.durable_run import InFlight
+
+__all__ = ["ResumeOptions", "start"]
+
+ANSWERS: Mapping[str, InFlight | None] = {
+    "run it again": "repeat",
+    "it was carried out: continue": "done",
+    "tell the model that it isn't known": "fail",
+    "stop here": None,
+}
+
+
+@frozen
+class ResumeOptions:
+    """Which run goes on, and how.
+
+    Args:
+        run: Its id or a prefix of it.
+        in_flight: What becomes of calls that were running when it stopped; None asks, if a person is there.
+        accept_changes: Whether it goes on though the project's files have changed.
+    """
+
+    run: str
+    in_flight: InFlight | None = None
+    accept_changes: bool = False
+
+
+def start(what: ResumeOptions, target: InputOptions, session: SessionOptions, output: OutputOptions) -> int:
+    """Continue a run and print its result."""
+    options = CommandOptions(target, {}, session, output)
+    return carry_out(options, partial(_resume, what), owes_result=True)
+
+
+def _resume(what: ResumeOptions, options: CommandOptions, results: Results, interrupts: Interrupts) -> int:
+    prepare(otel=False)
+    project = link(project_at(None, options.input.named), options)
+    from llm_do.cli.actions.session import Session
+
+    earlier = _find(project, what.run)
+    session = Session(project, _as_begun(options.session, earlier), options.output, results, interrupts)
+    interrupts.last_words = lambda: failure.print_last_words(
+        options.output.output, results, interrupts.description, session.events_to_close
+    )
+    if earlier.result is None and options.output.verbosity >= 0:
+        warn(f"resuming run {earlier.run.id[:12]} of {earlier.run.entry}")
+    started = time.monotonic()
+    result = session.serve(lambda: _work(session, earlier, what))
+    return print_end(result, options, session, results, interrupts, time.monotonic() - started)
+
+
+async def _work(session: Session, earlier: EarlierRun, what: ResumeOptions) -> RunResult:
+    """Continue the run; a person who is there is asked about calls that were running."""
+    result = await session.resume(earlier.run.id, what.in_flight, accept_changes=what.accept_changes)
+    error = result.error
+    if not isinstance(error, SuspendedError) or not error.calls or session.asker is None:
+        return result
+    answers: dict[str, InFlight] = {}
+    for key, call in error.calls.items():
+        answer = await _ask(session, call)
+        if answer is None:
+            return result
+        answers[key] = answer
+    return await session.resume(earlier.run.id, answers, accept_changes=what.accept_changes)
+
+
+async def _ask(session: Session, call: Mapping[str, Any]) -> InFlight | None:
+    from llm_do.runtime.context.user_questions import UserQuestion
+    from llm_do.runtime.steps.in_flight import call_text
+
+    assert session.asker is not None
+    text = f"{call_text(call)} was running when the process stopped; whether it had an effect isn't known."
+    while True:
+        answer = await session.asker.ask_user(UserQuestion(text, tuple(ANSWERS), "llm-do", str(call["path"])))
+        if answer in ANSWERS:
+            return ANSWERS[answer]
+
+
+def _find(project: Project, run: str) -> EarlierRun:
+    """The run of an id or a prefix of it, read before the session is opened with its options."""
+    import asyncio
+
+    from llm_do.runtime.runtime import Runtime
+    from llm_do.runtime.session.durable_runs import find_run
+
+    async def find() -> EarlierRun | None:
+        runtime = Runtime(project)
+        try:
+            return await find_run(runtime, run, prefix=True)
+        finally:
+            await runtime.aclose()
+
+    found = asyncio.run(find())
+    if found is None:
+        raise UsageError(
+            f"no run has the id {run!r}, or several ids begin with it", hint="`llm-do runs list` shows the runs."
+        )
+    return found
+
+
+def _as_begun(session: SessionOptions, earlier: EarlierRun) -> SessionOptions:
+    """The options of the session: those of the run's beginning, with the answers of this command line."""
+    from dataclasses import replace
+
+    from llm_do.runtime.session.run_options import RuntimeOptions
+
+    begun = earlier.beginning.options
+    shared: dict[str, Any] = {name: begun[name] for name in ("allow", "deny", "max_steps", "env_file")}
+    settings = begun["settings"]
+    shared |= {name: settings[name] for name in RuntimeOptions.__annotations__ if name in settings}
+    everyone = begun["model"]
+    models = [everyone] if isinstance(everyone, str) else everyone or []
+    models = [*models, *(f"{agent}={model}" for agent, model in begun["models"].items())]
+    cost = settings["budget"]["cost_usd"]
+    return replace(
+        session, shared=cast("RuntimeOptions", shared | {"durable": True}), models=tuple(models), budget_usd=cost
+    )

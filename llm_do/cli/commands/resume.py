@@ -1,0 +1,68 @@
+"""`llm-do resume`: its help. What it does is in `llm_do.cli.actions.resume_action`, imported when it runs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from llm_do._startup.plain_commands import LeanCommand
+from llm_do.cli.arguments import parameters as p
+from llm_do.cli.arguments.run_options import InputOptions, OutputOptions, SessionOptions
+
+__all__ = ["app"]
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command(cls=LeanCommand)
+def resume(
+    run: Annotated[str, typer.Argument(metavar="RUN_ID", help="The run's id or a prefix of it.", show_default=False)],
+    *,
+    named: p.OfProject = None,
+    in_flight: Annotated[
+        Literal["repeat", "done", "fail"] | None,
+        typer.Option(
+            "--in-flight",
+            help="What becomes of calls that were running: run them again, or tell the model that they were carried"
+            " out, or that it isn't known.",
+        ),
+    ] = None,
+    accept_changes: Annotated[
+        bool, typer.Option("--accept-changes", help="Continue though the project's files have changed.")
+    ] = False,
+    approve_all: Annotated[bool, typer.Option("--approve-all", help="Allow every call that needs approval.")] = False,
+    reject_all: Annotated[bool, typer.Option("--reject-all", help="Deny every call that needs approval.")] = False,
+    output: Annotated[
+        Literal["text", "json", "events"],
+        typer.Option("--format", help="Print the result as text or JSON, or events as JSON lines as they happen."),
+    ] = "text",
+    verbose: Annotated[
+        int,
+        typer.Option(
+            "-v", "--verbose", count=True, help="Show progress on stderr; -vv also streams text.", show_default=False
+        ),
+    ] = 0,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Show only errors on stderr.")] = False,
+    debug: p.Debug = False,
+    no_color: p.NoColor = False,
+) -> int:
+    """Continue a durable run where it stopped: what it has done isn't done again.
+
+    Models, limits and patterns are those that it began with; rules are the project's as they are now. A run that has
+    ended prints the result that it ended with.
+
+    \b
+    Examples:
+      llm-do run . --durable "Audit the accounts"
+      llm-do resume 7f3a91
+      llm-do resume 7f3a91 --in-flight repeat
+    """
+    from llm_do.cli.actions.resume_action import ResumeOptions, start
+
+    return start(
+        ResumeOptions(run, in_flight, accept_changes),
+        InputOptions(named=named),
+        SessionOptions({}, approve_all=approve_all, reject_all=reject_all),
+        OutputOptions(output, verbose, quiet, debug, no_color),
+    )

@@ -1,0 +1,97 @@
+"""What Python does in a durable run, as steps: functions that are called by name, and `ctx.step`.
+
+A step's result is JSON data that is read back, live as in a replay, so that code can't tell the two apart.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any, get_type_hints
+
+from pydantic import TypeAdapter
+
+from llm_do.concurrency.worker_threads import call_function
+from llm_do.errors import EntryError, ReplayError, RunError, StoreError
+from llm_do.project.faults import DATA_HINT
+from llm_do.runtime.context.call_context import CallContext
+from llm_do.runtime.context.emission import end_run, flush_record, live_step
+from llm_do.runtime.record.thread_store import StepKind
+from llm_do.runtime.steps.inner_calls import inner_calls
+from llm_do.text.canonical_json import digest
+from llm_do.text.json_data import to_json_data
+
+__all__ = ["run_code_step", "run_function_step"]
+
+
+async def run_function_step(
+    ctx: CallContext, function: Callable[..., Any], run: Callable[[], Awaitable[Any]], *, repeatable: bool
+) -> Any:
+    """Run a function that was called by name, in the context of its call; in a durable run it is a step."""
+    if ctx.run.durable is None:
+        await flush_record(ctx, required=True)
+        return await run()
+    return await _run_step(ctx, f"{ctx.call_id}/f", "function", function, run, repeatable=repeatable)
+
+
+async def run_code_step(ctx: CallContext, name: str, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """Run code that `ctx.step` was given: once over all attempts at a durable run."""
+    if ctx.run.durable is None:
+        return _read(function, _data(ctx, name, await call_function(function, *args)))
+    key = ctx.run.durable.log.numbered(f"{ctx.call_id}/s/{name}/{digest(to_json_data(args))[:16]}")
+    return await _run_step(ctx, key, "code", function, lambda: call_function(function, *args), repeatable=True)
+
+
+async def _run_step(
+    ctx: CallContext,
+    key: str,
+    kind: StepKind,
+    function: Callable[..., Any],
+    run: Callable[[], Awaitable[Any]],
+    *,
+    repeatable: bool,
+) -> Any:
+    assert ctx.run.durable is not None
+    log = ctx.run.durable.log
+    try:
+        kept = log.replay(key)
+        if kept is not None:
+            log.drop_below(kept["inner"])
+            return _read(function, kept["result"])
+        await live_step(ctx)
+        if not repeatable:
+            if log.in_flight(key) is not None and ctx.run.durable.in_flight.get(key) != "repeat":
+                raise RunError(
+                    f"{ctx.frame.config.name} was running when the run was stopped, and whether it had an effect isn't"
+                    " known",
+                    hint="`llm-do resume --in-flight repeat` runs it again.",
+                    agent_path=ctx.path,
+                )
+            await log.begin(key, kind, {"tool_name": ctx.frame.config.name, "path": ctx.path, "args": {}})
+        with inner_calls() as inner:
+            data = _data(ctx, ctx.frame.config.name, await run())
+        await log.finish(key, kind, {"result": data, "inner": inner})
+    except (ReplayError, StoreError) as error:
+        raise end_run(ctx, error) from error
+    return _read(function, data)
+
+
+def _data(ctx: CallContext, name: str, value: object) -> Any:
+    try:
+        return json.loads(json.dumps(to_json_data(value, strict=True)))
+    except (TypeError, ValueError) as error:
+        raise EntryError(
+            f"{name} returned a {type(value).__name__}, which can't be kept as JSON data",
+            hint=DATA_HINT,
+            agent_path=ctx.path,
+        ) from error
+
+
+def _read(function: Callable[..., Any], data: Any) -> Any:
+    """Data as what a function says that it returns; as it is if it doesn't say."""
+    try:
+        returned = get_type_hints(inspect.unwrap(function), include_extras=True).get("return", Any)
+        return TypeAdapter(returned).validate_python(data) if returned not in (Any, None) else data
+    except (TypeError, NameError, ValueError):
+        return data

@@ -1,0 +1,119 @@
+"""One attempt of a request as a step of a durable run: one that has ended isn't made again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from llm_do.errors import ReplayError
+from llm_do.runtime.context.emission import live_step
+from llm_do.runtime.record.request_outcome import RequestOutcome
+from llm_do.runtime.record.results import Usage
+from llm_do.runtime.record.sent_request import SETUP, RequestReader, canonical_text, read_request
+from llm_do.runtime.record.transport import Answer
+from llm_do.runtime.request.cost import is_free
+
+if TYPE_CHECKING:
+    from llm_do.runtime.context.budget import Reservation
+    from llm_do.runtime.context.call_context import CallContext
+    from llm_do.runtime.record.exchanges import RequestPlace
+    from llm_do.runtime.record.sent_request import SentRequest
+    from llm_do.runtime.record.transport import OutgoingRequest
+    from llm_do.runtime.request.sent_attempt import SentAttempt
+    from llm_do.runtime.steps.durable_run import DurableRun
+
+__all__ = ["RequestStep", "count_unfinished_requests", "request_step"]
+
+
+class RequestStep:
+    """The step of one attempt.
+
+    Args:
+        ctx: The call.
+        durable: What makes its run durable.
+        key: The step's key.
+        request: What is sent.
+        mark: A digest of each part of it.
+    """
+
+    def __init__(
+        self, ctx: CallContext, durable: DurableRun, key: str, request: OutgoingRequest, mark: Mapping[str, str]
+    ) -> None:
+        self._ctx = ctx
+        self._log = durable.log
+        self._key = key
+        self._request = request
+        self._mark = mark
+        self.replayed = False
+
+    async def begin(self, held: Reservation) -> Answer | None:
+        """The answer of an earlier attempt; None if the request is to be made.
+
+        Raises:
+            ReplayError: The request isn't the one that was answered, or a step can't be replayed.
+        """
+        kept = self._log.replay(self._key)
+        if kept is not None:
+            self._check(kept["mark"])
+            self.replayed = True
+            return Answer(RequestOutcome.from_dict(kept["outcome"]), kept["partial"])
+        await live_step(self._ctx)
+        budget = self._ctx.run.budget
+        if budget.is_limited:
+            free = is_free(self._request.model)
+            data = {"input_tokens": held.input_tokens, "output_tokens": held.output_tokens, "free": free}
+            await self._log.begin(self._key, "request", data)
+        return None
+
+    async def finish(self, answer: Answer) -> None:
+        """Keep what came back, with the events of the same moment."""
+        if not self.replayed:
+            data = {"mark": self._mark, "outcome": answer.outcome.to_dict(), "partial": answer.partial}
+            await self._log.finish(self._key, "request", data)
+
+    def _check(self, mark: Mapping[str, str]) -> None:
+        if self._mark != mark:
+            changed = [part for part in SETUP if self._mark[part] != mark.get(part)] or ["messages"]
+            ctx = self._ctx
+            raise ReplayError(
+                f"run {ctx.run_id} can't be resumed: request {ctx.frame.requests} of {ctx.path} isn't what was sent"
+                f" before it stopped: its {' and '.join(changed)} changed",
+                hint="Undo what changed in the project, or begin a new run.",
+                agent_path=ctx.path,
+            )
+
+
+def request_step(
+    ctx: CallContext, request: OutgoingRequest, place: RequestPlace, attempt: SentAttempt
+) -> RequestStep | None:
+    """The step of one attempt of a request; None in a run that isn't durable."""
+    durable = ctx.run.durable
+    if durable is None:
+        return None
+    base = f"{place.call_id}/r{place.number}{'' if place.purpose == 'step' else f'/{place.purpose}'}"
+    return RequestStep(ctx, durable, durable.log.numbered(base), request, _mark(durable, request, place, attempt.sent))
+
+
+def _mark(
+    durable: DurableRun, request: OutgoingRequest, place: RequestPlace, sent: SentRequest | None
+) -> Mapping[str, str]:
+    if sent is None:  # exchanges aren't kept
+        sent = read_request(durable.readers.setdefault((place.call_id, place.purpose), RequestReader()), request)
+    parts = {part: _short_digest(canonical_text(sent.setup[part])) for part in SETUP}
+    return parts | {"request": sent.key[:16]}
+
+
+def _short_digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]
+
+
+def count_unfinished_requests(ctx: CallContext) -> None:
+    """Count the requests that were in flight when the run was stopped as used: they may have been paid for."""
+    durable = ctx.run.durable
+    if durable is None:
+        return
+    for data in durable.log.unfinished("request").values():
+        held = ctx.run.budget.reserve(data["input_tokens"], data["output_tokens"])
+        used = Usage(requests=1, input_tokens=data["input_tokens"], output_tokens=data["output_tokens"])
+        ctx.run.budget.settle(held, used, free=data["free"])

@@ -1,0 +1,1 @@
+"""The steps of a durable run: what has happened, so that it doesn't happen again."""

@@ -1,0 +1,47 @@
+"""What a durable run began with, so that it can be started again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any
+
+from llm_do._startup.frozen import frozen
+
+__all__ = ["RunBeginning"]
+
+
+@frozen
+class RunBeginning:
+    """What a durable run began with, so that it can be started again.
+
+    Args:
+        entry: The name of what it runs; None for the project's own entry.
+        input: The input as JSON data.
+        messages: The conversation that it was given, in PydanticAI's form; None if that was the thread's.
+        toolkits: The states of the conversation's toolkits.
+        active: The agent that was in control.
+        options: The options that decide what the run does, such as its models, limits and patterns.
+        project: The digest of each of the project's files, by path.
+        version: The version of llm-do.
+    """
+
+    entry: str | None
+    input: Any
+    messages: list[Any] | None = None
+    toolkits: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    active: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    project: Mapping[str, str] = field(default_factory=dict[str, str])
+    version: str = ""
+
+    def to_text(self) -> str:
+        """The beginning as JSON text, which `from_text` reads."""
+        names = ("entry", "input", "messages", "toolkits", "active", "options", "project", "version")
+        return json.dumps({name: getattr(self, name) for name in names}, ensure_ascii=False)
+
+    @classmethod
+    def from_text(cls, text: str) -> RunBeginning:
+        """The beginning that `to_text` wrote."""
+        return cls(**json.loads(text))

@@ -1,0 +1,171 @@
+"""`StepLog`: what an attempt at a durable run knows of earlier ones, and what it has done itself.
+
+A step that was finished in an earlier attempt answers out of the log. One that wasn't is *live*, and no live step
+begins before every finished one has been replayed: else a branch could overtake another one that is still being
+replayed, and code that isn't the same twice would go unnoticed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any
+
+from llm_do.errors import ReplayError
+from llm_do.runtime.record.thread_store import StepKind, StepRow
+from llm_do.runtime.steps.inner_calls import is_below
+
+__all__ = ["PATIENCE", "StepLog"]
+
+PATIENCE = 5.0
+"""Seconds without any progress after which what hasn't been replayed is taken for what the code no longer comes to."""
+
+
+class StepLog:
+    """The steps of one attempt.
+
+    Args:
+        run_id: The run.
+        rows: The steps of earlier attempts.
+        keep: Queues a step for the store's next batch.
+        written: Waits until what is queued is on disk.
+        seal: Hides the secrets of a step's data.
+        unseal: Puts them back.
+    """
+
+    def __init__(
+        self,
+        run_id: str,
+        rows: Iterable[StepRow],
+        keep: Callable[[StepRow], None],
+        written: Callable[[], Awaitable[None]],
+        seal: Callable[[str], str],
+        unseal: Callable[[str], str],
+    ) -> None:
+        self._run_id = run_id
+        self._known = {row.key: row for row in rows if row.kind != "call"}
+        self._children: dict[tuple[str, str, str], list[str]] = {}
+        self._numbers: set[str] = set()
+        for row in rows:
+            if row.kind == "call":
+                note = json.loads(row.data)
+                self._children.setdefault((note["parent"], note["name"], note["input"]), []).append(row.key)
+                self._numbers.add(row.key)
+        self._remaining = {row.key for row in self._known.values() if row.done}
+        self._moved = asyncio.Event()
+        self._used: dict[str, int] = {}
+        self._keep = keep
+        self._written = written
+        self._seal = seal
+        self._unseal = unseal
+
+    @property
+    def replays(self) -> bool:
+        """Whether steps of earlier attempts haven't been replayed yet."""
+        return bool(self._remaining)
+
+    @property
+    def done(self) -> int:
+        """How many steps earlier attempts have finished."""
+        return sum(row.done for row in self._known.values())
+
+    def unfinished(self, kind: StepKind) -> dict[str, Any]:
+        """The data of the steps of a kind that were in flight when the run was stopped, by key."""
+        return {row.key: self._read(row) for row in self._known.values() if row.kind == kind and not row.done}
+
+    def replay(self, key: str) -> Mapping[str, Any] | None:
+        """What a step came to in an earlier attempt; None if it hasn't ended."""
+        row = self._known.get(key)
+        if row is None or not row.done:
+            return None
+        self._remaining.discard(key)
+        self._moved.set()
+        return self._read(row)
+
+    def in_flight(self, key: str) -> Mapping[str, Any] | None:
+        """What was kept of a step that had begun when the run was stopped; None if it hadn't begun, or had ended."""
+        row = self._known.get(key)
+        return None if row is None or row.done else self._read(row)
+
+    async def live(self) -> None:
+        """Wait until every finished step has been replayed.
+
+        Raises:
+            ReplayError: The code no longer comes to some of them.
+        """
+        while self._remaining:
+            self._moved.clear()
+            try:
+                async with asyncio.timeout(PATIENCE):
+                    await self._moved.wait()
+            except TimeoutError:
+                if self._remaining:
+                    raise self.unreached() from None
+
+    async def begin(self, key: str, kind: StepKind, data: Mapping[str, Any]) -> None:
+        """Keep that a step begins; returns once it is on disk."""
+        self._keep(self._row(key, kind, data, done=False))
+        await self._written()
+
+    async def finish(self, key: str, kind: StepKind, data: Mapping[str, Any]) -> None:
+        """Keep what a step has come to, with the events and states of the same moment; returns once it is on disk."""
+        self._keep(self._row(key, kind, data, done=True))
+        await self._written()
+
+    def drop_below(self, calls: list[str]) -> None:
+        """Count the steps of calls that a step made itself as replayed: they aren't made again."""
+        if calls:
+            self._remaining = {key for key in self._remaining if not is_below(key, calls)}
+            self._moved.set()
+
+    def numbered(self, base: str) -> str:
+        """A key for what happens one after the other at the same place: the first, the second and so on."""
+        number = self._used[base] = self._used.get(base, 0) + 1
+        return base if number == 1 else f"{base}/{number}"
+
+    def child(self, parent: str, name: str, digest: str, number: int) -> tuple[str, int]:
+        """The id of a call that Python makes: that of an earlier attempt if it was the same call, else a new one.
+
+        Calls are found by what they are, not by their order, since the order of branches that run at the same time
+        depends on the time.
+
+        Args:
+            parent: The caller's id.
+            name: What is called.
+            digest: The digest of its input.
+            number: The number that the caller has counted up to.
+
+        Returns:
+            The key within the caller, and the number up to which the caller has counted now.
+        """
+        known = self._children.get((parent, name, digest))
+        if known:
+            call_id = known.pop(0)
+        else:
+            number += 1
+            while f"{parent}.{number}" in self._numbers:
+                number += 1
+            call_id = f"{parent}.{number}"
+            self._numbers.add(call_id)
+            note = json.dumps({"parent": parent, "name": name, "input": digest})
+            self._keep(StepRow(call_id, "call", done=True, data=note))
+        return call_id.removeprefix(f"{parent}."), number
+
+    def _row(self, key: str, kind: StepKind, data: Mapping[str, Any], *, done: bool) -> StepRow:
+        return StepRow(key, kind, done, self._seal(json.dumps(data, ensure_ascii=False)))
+
+    def _read(self, row: StepRow) -> Any:
+        return json.loads(self._unseal(row.data))
+
+    def unreached(self) -> ReplayError:
+        """The error of a run whose code no longer comes to steps that were finished."""
+        count = len(self._remaining)
+        steps = "a step" if count == 1 else f"{count} steps"
+        first = min(self._remaining).removeprefix(f"{self._run_id}.")
+        return ReplayError(
+            f"run {self._run_id} can't be resumed: its code no longer comes to {steps} that had been finished before it"
+            f" stopped{'' if count == 1 else ', the first of them'} {first}",
+            hint="What decides which calls are made must be the same again: let times, random numbers and requests go"
+            " through `ctx.step`, and don't change the code meanwhile.",
+        )

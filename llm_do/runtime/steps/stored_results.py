@@ -1,0 +1,80 @@
+"""The result of a durable run that has ended, as text that is kept with it and read back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic_ai.messages import ModelMessagesTypeAdapter
+
+from llm_do import errors
+from llm_do.runtime.record.results import (
+    ApprovalRecord,
+    CallRecord,
+    ErrorRecord,
+    ExecutionContext,
+    RunResult,
+    Usage,
+    WarningRecord,
+)
+
+__all__ = ["call_record", "result_from_text", "result_text"]
+
+
+def result_text(result: RunResult) -> str:
+    """A result as JSON text."""
+    error = ErrorRecord.of(result.error).to_dict() if result.error is not None else None
+    return json.dumps({**result.to_dict(), "error": error}, ensure_ascii=False)
+
+
+def result_from_text(text: str) -> RunResult:
+    """The result that `result_text` wrote; its output is JSON data, and its error has no traceback."""
+    data: Any = json.loads(text)
+    return RunResult(
+        status=data["status"],
+        output=data["output"],
+        run_id=data["run_id"],
+        thread_id=data["thread_id"],
+        messages=ModelMessagesTypeAdapter.validate_python(data["messages"]),
+        calls=[call_record(call) for call in data["calls"]],
+        usage=Usage.from_dict(data["usage"]),
+        steps=data["steps"],
+        errors=[ErrorRecord(**error) for error in data["errors"]],
+        denials=[ApprovalRecord(**record) for record in data["denials"]],
+        approvals=[ApprovalRecord(**record) for record in data["approvals"]],
+        execution_context=ExecutionContext.from_dict(data["execution_context"]),
+        error=_error(data["error"], data["status"]) if data["error"] is not None else None,
+        warnings=[WarningRecord(**record) for record in data["warnings"]],
+    )
+
+
+def call_record(data: Mapping[str, Any]) -> CallRecord:
+    """The record of a call that `CallRecord.to_dict` wrote."""
+    error = data["error"]
+    return CallRecord(
+        data["call_id"],
+        data["path"],
+        data["status"],
+        Usage.from_dict(data["usage"]),
+        data["steps"],
+        ModelMessagesTypeAdapter.validate_python(data["messages"]),
+        ErrorRecord(**error) if error is not None else None,
+    )
+
+
+def _error(data: Mapping[str, Any], status: errors.Status) -> errors.LlmDoError:
+    kind = getattr(errors, data["type"], None)
+    if not (isinstance(kind, type) and issubclass(kind, errors.LlmDoError)):
+        kind = errors.RunError
+    error = kind.__new__(kind, data["message"])
+    errors.LlmDoError.__init__(
+        error,
+        data["message"],
+        hint=data.get("hint"),
+        file=data.get("file"),
+        line=data.get("line"),
+        agent_path=data.get("agent_path"),
+    )
+    error.status = status
+    return error

@@ -1,0 +1,31 @@
+"""The steps of durable runs, and the fence: a batch of an attempt is refused unless the run is at that attempt."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from llm_do.errors import RunTakenError
+from llm_do.runtime.record.stored_records import RunRecord
+from llm_do.runtime.record.thread_store import Batch
+
+__all__ = ["check_attempt", "write_steps"]
+
+
+def check_attempt(db: sqlite3.Connection, run: RunRecord, attempt: int) -> None:
+    """Raise `RunTakenError` if an attempt is no longer the run's."""
+    row = db.execute("SELECT attempt, status FROM runs WHERE id = ?", (run.id,)).fetchone()
+    if row is None or tuple(row) != (attempt, "running"):
+        raise RunTakenError(
+            f"run {run.id} goes on in another process" if row is not None else f"run {run.id} was deleted",
+            hint=f"See it with `llm-do runs show {run.id}`.",
+        )
+
+
+def write_steps(db: sqlite3.Connection, run: RunRecord, batch: Batch) -> None:
+    """Write what steps have come to."""
+    if batch.steps:
+        db.executemany(
+            "INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (run, key) DO UPDATE SET"
+            " done = excluded.done, attempt = excluded.attempt, data = excluded.data",
+            [(run.id, each.key, each.kind, each.done, batch.attempt, each.data) for each in batch.steps],
+        )

@@ -1,0 +1,181 @@
+"""Runs of every kind for the tests of durable runs: each is built anew by whoever continues it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic_ai.exceptions import ModelHTTPError
+from pydantic_ai.messages import ToolCallPart
+
+from llm_do import Project, Runtime, Toolkit, tool
+from llm_do.flows import ParallelGroup, Swarm
+from llm_do.project.project import EntrySpec, RuntimeSettings
+from llm_do.project.registry import Registered, Registry
+from llm_do.runtime.context.call_context import current_call
+from llm_do.runtime.session.runtime_config import RuntimeConfig
+from tests.support.runs import agent, project_of
+from tests.support.scripted import call, script
+
+__all__ = ["SCENARIOS", "effects_of", "runtime_for"]
+
+
+class Facts(BaseModel):
+    title: str
+    points: list[str]
+
+
+def effects_of(root: Path) -> list[str]:
+    """What tools have done so far, an item a line."""
+    file = root / "effects"
+    return file.read_text().split() if file.exists() else []
+
+
+def _work(root: Path) -> Any:
+    @tool(approval="allow")
+    async def work(item: str) -> str:
+        """Work on an item."""
+        with (root / "effects").open("a") as file:
+            file.write(f"{item}\n")
+        await asyncio.sleep(0)
+        state = current_call().thread.state
+        state.setdefault("done", {})[item] = True
+        return f"worked on {item}"
+
+    return work
+
+
+def _calls(*items: str) -> list[ToolCallPart]:
+    return [call("work", {"item": item}, item) for item in items]
+
+
+def _nested(root: Path) -> Project:
+    work = _work(root)
+    helper = agent("helper", script(_calls("h1"), "helped"), tools=[work])
+    other = agent("other", script(_calls("o1", "o2"), "helped too"), tools=[work])
+    turns = ([*_calls("m1"), call("helper", {"input": "x"}, "c1"), call("other", {"input": "y"}, "c2")], _calls("m2"))
+    main = agent("main", script(*turns, "answer"), tools=[work], toolsets=["helper", "other"])
+    return project_of([main, helper, other], root=root)
+
+
+def _gather(root: Path) -> Project:
+    work = _work(root)
+    slow = agent("slow", script(_calls("s1"), "slow done"), tools=[work])
+    quick = agent("quick", script("quick done"))
+
+    def plain(number: int) -> int:
+        with (root / "effects").open("a") as file:
+            file.write(f"plain{number}\n")
+        return number + 1
+
+    async def main(input: str, ctx: Any) -> str:
+        stamp = await ctx.step("stamp", lambda: len(effects_of(root)))
+        both = await asyncio.gather(
+            ctx.call("slow", f"at {stamp}"), ctx.call("quick", input), ctx.call("plain", {"number": 4})
+        )
+        return f"{both} {await ctx.call('slow', 'again')}"
+
+    return project_of([slow, quick], main, root=root, tools={"plain": plain})
+
+
+def _flow(flow: Any, root: Path, *agents: Any) -> Project:
+    names = {spec.name: Registered(spec.name, "agent", spec) for spec in agents}
+    names[flow.name] = Registered(flow.name, "flow", flow)
+    return Project(root, EntrySpec("flow", flow.name), Registry(names), settings=RuntimeSettings())
+
+
+def _worker(name: str, root: Path, *items: str) -> Any:
+    return agent(name, script(_calls(*items), f"{name}'s"), tools=[_work(root)])
+
+
+def _workflow(root: Path) -> Project:
+    a, b, c = _worker("a", root, "a1"), _worker("b", root, "b1"), _worker("c", root, "c1", "c2")
+    return _flow(Swarm([a, b, c], flow="a >> (b | c)", name="flow"), root, a, b, c)
+
+
+def _parallel(root: Path) -> Project:
+    a, b = _worker("a", root, "a1"), _worker("b", root, "b1", "b2")
+    return _flow(ParallelGroup("both", [a, b]), root, a, b)
+
+
+def _handoff(root: Path) -> Project:
+    work = _work(root)
+    second = agent("second", script(_calls("s1"), "second's"), tools=[work])
+    first = agent(
+        "first",
+        script(_calls("f1"), call("transfer_to_second", {"reason": "x"}, "t1"), "unused"),
+        tools=[work],
+        handoffs=["second"],
+    )
+    return project_of([first, second], root=root)
+
+
+def _team(root: Path) -> Project:
+    a, b = _worker("a", root, "a1"), _worker("b", root, "b1")
+    delegated = [call("delegate_to_a", {"task": "1"}, "1"), call("delegate_to_b", {"task": "2"}, "2")]
+    lead = agent("lead", script(delegated, "led"))
+    return _flow(Swarm([lead, a, b], mode="team", name="team"), root, lead, a, b)
+
+
+def _gates(root: Path) -> Project:
+    kit = Toolkit("kit", context={"opened": 0})
+
+    @kit.tool(enables_states=["open"], approval="allow")
+    def unlock(item: str) -> str:
+        """Unlock."""
+        with (root / "effects").open("a") as file:
+            file.write(f"{item}\n")
+        return f"unlocked {item}"
+
+    @kit.tool(required_states=["open"], approval="allow")
+    def use(item: str) -> str:
+        """Use."""
+        with (root / "effects").open("a") as file:
+            file.write(f"{item}\n")
+        return f"used {item}"
+
+    turns = (
+        [call("unlock", {"item": "k1"}, "k1"), call("use", {"item": "k2"}, "k2")],
+        call("use", {"item": "k3"}, "k3"),
+    )
+    return project_of([agent("main", script(*turns, "answer"), toolsets=[kit])], root=root)
+
+
+def _structured(root: Path) -> Project:
+    answer = call("final_result", {"title": "t", "points": ["p"]}, "out")
+    return project_of([agent("main", script(_calls("w1"), answer), tools=[_work(root)], output_type=Facts)], root=root)
+
+
+def _retries(root: Path) -> Project:
+    failed = root / "failed"
+
+    def once(messages: Any, info: Any) -> Any:
+        if not failed.exists():
+            failed.touch()
+            return ModelHTTPError(429, "m", {"error": "slow down"})
+        return _calls("r1")
+
+    return project_of([agent("main", script(once, _calls("r2"), "answer"), tools=[_work(root)])], root=root)
+
+
+SCENARIOS: dict[str, Callable[[Path], Project]] = {
+    "nested": _nested,
+    "gather": _gather,
+    "workflow": _workflow,
+    "parallel": _parallel,
+    "handoff": _handoff,
+    "team": _team,
+    "gates": _gates,
+    "structured": _structured,
+    "retries": _retries,
+}
+
+
+def runtime_for(name: str, root: Path, **options: Any) -> Runtime:
+    """Build a scenario's runtime; its runs are durable."""
+    project = SCENARIOS[name](root)
+    options = {"approvals": "approve_all", "durable": True, "retry_delay": 0.0, **options}
+    return Runtime(project, config=RuntimeConfig.of(project, **options))

@@ -1,0 +1,226 @@
+"""Durable runs that are stopped and resumed: they end as if nothing had happened, and nothing is done twice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llm_do import RunResult
+from llm_do.errors import SuspendedError
+from llm_do.runtime.record.results import messages_data
+from llm_do.runtime.record.stored_records import Filter
+from llm_do.runtime.record.thread_store import Batch
+from llm_do.threads import SqliteStore
+from tests.durable.scenarios import SCENARIOS, effects_of, runtime_for
+from tests.support.history import results_of
+from tests.support.runs import heard
+
+
+class StoppingStore(SqliteStore):
+    """A store that interrupts a run at one of its batches, and loses all that follows, as a kill does."""
+
+    def __init__(self, path: Path, number: int, *, after: bool) -> None:
+        super().__init__(path)
+        self.number, self.after = number, after
+        self.batches = 0
+        self.lost = False
+        self.stop: Any = None
+
+    async def write(self, batch: Batch) -> None:
+        self.batches += 1
+        if self.batches == self.number and not self.after:
+            self.lost = True
+        if not self.lost:
+            await super().write(batch)
+        if self.batches == self.number:
+            self.stop()
+            self.lost = True
+
+    async def stop_run(self, batch: Batch, status: str) -> None:
+        await super().stop_run(Batch(batch.run_id, attempt=batch.attempt) if self.lost else batch, status)
+
+
+def store_path(root: Path) -> Path:
+    (root / ".llm-do").mkdir(exist_ok=True)
+    return root / ".llm-do" / "state.db"
+
+
+async def run_until(name: str, root: Path, number: int, *, after: bool, **options: Any) -> RunResult:
+    """Run a scenario until a batch, and stop there."""
+    store = StoppingStore(store_path(root), number, after=after)
+    runtime = runtime_for(name, root, store=store)
+    store.stop = runtime.interrupt
+    try:
+        return await runtime.execute("go", run_id="r", **options)
+    finally:
+        await runtime.aclose()
+        await store.aclose()
+
+
+async def resumed(name: str, root: Path, **options: Any) -> tuple[RunResult, list[Any]]:
+    """Continue a scenario's run, with the events that were heard."""
+    store = SqliteStore(store_path(root))
+    runtime = runtime_for(name, root, store=store)
+    ear = heard(runtime)
+    try:
+        return await runtime.execute_again("r", in_flight="repeat", **options), ear.events
+    finally:
+        await runtime.aclose()
+        await store.aclose()
+
+
+async def journal(root: Path) -> list[Any]:
+    """The kept events of the run."""
+    store = SqliteStore(store_path(root))
+    try:
+        return [each.data for each in await store.observations(Filter(run_id="r"))]
+    finally:
+        await store.aclose()
+
+
+async def thread_of(root: Path) -> Any:
+    """The thread's history and state, if the run has one."""
+    store = SqliteStore(store_path(root))
+    try:
+        thread = await store.thread("t")
+        if thread is None:
+            return None
+        history = messages_data([each.message for each in await store.history(thread.head)])
+        return without_times([history, thread.state, dict(thread.toolkits)])
+    finally:
+        await store.aclose()
+
+
+def facts(result: RunResult) -> dict[str, Any]:
+    """What a result says, without times; the failure of `retries` happens once, and may have been lost."""
+    data = json.loads(json.dumps(result.to_dict()))
+    data["calls"] = sorted(data["calls"], key=lambda each: each["call_id"])
+    return without_times(data)
+
+
+def without_times(data: Any) -> Any:
+    if isinstance(data, dict):
+        skipped = ("timestamp", "duration", "waited", "time", "seq", "attempt", "conversation_id", "run_id")
+        return {name: without_times(value) for name, value in data.items() if name not in skipped}
+    return [without_times(each) for each in data] if isinstance(data, list) else data
+
+
+def kinds(events: list[Any]) -> Counter[tuple[str, str]]:
+    return Counter((each["type"], each["path"]) for each in events if each["type"] != "run_resumed")
+
+
+async def whole(name: str, root: Path, budget: Any = None, **options: Any) -> tuple[RunResult, list[Any], int]:
+    """A run that isn't stopped, its journal, and the number of its batches."""
+    store = StoppingStore(store_path(root), 0, after=True)
+    runtime = runtime_for(name, root, store=store, budget=budget)
+    try:
+        result = await runtime.execute("go", run_id="r", **options)
+    finally:
+        await runtime.aclose()
+        await store.aclose()
+    return result, await journal(root), store.batches
+
+
+async def check_stops(name: str, root: Path, numbers: list[int], **options: Any) -> None:
+    """Stop at each of these batches, resume, and compare with a run that isn't stopped."""
+    first = root / "whole"
+    first.mkdir()
+    expected, told, _ = await whole(name, first, **options)
+    assert expected.error is None
+    for number in numbers:
+        for after in (False, True):
+            place = root / f"{number}-{after}"
+            place.mkdir()
+            stopped = await run_until(name, place, number, after=after, **options)
+            if stopped.status == "completed":
+                continue
+            assert stopped.status == "interrupted", stopped.error
+            result, _ = await resumed(name, place)
+            where = f"{name}, batch {number}, after={after}"
+            assert result.error is None, f"{where}: {result.error}"
+            assert facts(result) == facts(expected) | (
+                {"usage": result.usage.to_dict()} if name == "retries" else {}
+            ), where
+            assert set(effects_of(place)) == set(effects_of(first)), where
+            kept = await journal(place)
+            assert [each["seq"] for each in kept] == list(range(len(kept))), where
+            assert name == "retries" or kinds(kept) == kinds(told), where
+            assert await thread_of(place) == await thread_of(first), where
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_run_that_was_stopped_ends_as_if_it_had_not_been(name: str, tmp_path: Path) -> None:
+    asyncio.run(check_stops(name, tmp_path, [7]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("thread", [None, "t"])
+def test_a_run_may_be_stopped_at_every_batch(name: str, thread: str | None, tmp_path: Path) -> None:
+    counted, stopped = tmp_path / "counted", tmp_path / "stopped"
+    counted.mkdir()
+    stopped.mkdir()
+    _, _, batches = asyncio.run(whole(name, counted, thread_id=thread))
+    asyncio.run(check_stops(name, stopped, list(range(1, batches + 1)), thread_id=thread))
+
+
+def test_a_run_that_has_ended_returns_its_result_again(tmp_path: Path) -> None:
+    async def twice() -> tuple[RunResult, RunResult, list[Any]]:
+        expected, _, _ = await whole("nested", tmp_path)
+        store = SqliteStore(store_path(tmp_path))
+        runtime = runtime_for("nested", tmp_path, store=store)
+        ear = heard(runtime)
+        again = await runtime.execute("other input", run_id="r")
+        await store.aclose()
+        return expected, again, ear.events
+
+    expected, again, events = asyncio.run(twice())
+    assert facts(again) == facts(expected)
+    assert events == []
+    assert effects_of(tmp_path).count("m1") == 1
+
+
+def test_events_are_heard_once_they_are_kept_and_each_once(tmp_path: Path) -> None:
+    async def stop_and_resume() -> list[Any]:
+        await run_until("nested", tmp_path, 7, after=True)
+        return (await resumed("nested", tmp_path))[1]
+
+    events = asyncio.run(stop_and_resume())
+    assert events[0].type == "run_resumed"
+    assert (events[0].attempt, events[-1].type) == (2, "run_finished")
+    assert len({event.seq for event in events}) == len(events)
+
+
+def test_a_call_that_was_running_is_not_repeated_unless_a_person_says_so(tmp_path: Path) -> None:
+    for number in range(2, 20):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+
+        async def at(number: int = number, folder: Path = folder) -> RunResult | None:
+            await run_until("gates", folder, number, after=True)
+            store = SqliteStore(store_path(folder))
+            runtime = runtime_for("gates", folder, store=store)
+            result = await runtime.execute_again("r")
+            if result.status != "suspended":
+                await store.aclose()
+                return None
+            before = effects_of(folder)
+            assert isinstance(result.error, SuspendedError)
+            assert [call["tool_name"] for call in result.error.calls.values()]
+            ended = await runtime.execute_again("r", in_flight="fail")
+            await store.aclose()
+            assert effects_of(folder)[: len(before)] == before
+            return ended
+
+        ended = asyncio.run(at())
+        if ended is not None:
+            assert ended.error is None
+            texts = [text for _, _, text in results_of(ended.messages)]
+            assert any("whether it had an effect isn't known" in text for text in texts), texts
+            return
+    raise AssertionError("no tool was running at any of these places")
