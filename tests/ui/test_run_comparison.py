@@ -157,6 +157,23 @@ def test_programs_get_the_differences_as_data() -> None:
     assert [each["usage"]["requests"] for each in data["runs"]] == [4, 4]
 
 
+def test_the_two_latest_runs_are_compared_if_none_is_named() -> None:
+    store = memory_store()
+    with pytest.raises(UsageError, match="no other run"):
+        done(compare_runs(store, None, None, as_json=False))
+    recorded(store, team(last="1"))
+    two = recorded(store, team(last="2"))
+    three = recorded(store, team(last="3"))
+
+    def ids(*named: str | None) -> list[str]:
+        data = json.loads(done(compare_runs(store, *named, as_json=True))[0])
+        return [each["run_id"] for each in data["runs"]]
+
+    assert ids(None, None) == [two.run_id, three.run_id]
+    assert ids(two.run_id, None) == [two.run_id, three.run_id]
+    assert ids(three.run_id, None) == [three.run_id, two.run_id]
+
+
 def test_a_run_that_is_not_there_is_an_error() -> None:
     store = memory_store()
     one = recorded(store, team())

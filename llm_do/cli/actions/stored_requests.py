@@ -56,10 +56,17 @@ async def show_requests(
     return [head, "", *(requests.lines() if number is None else requests.lines_of(number))]
 
 
-async def compare_runs(store: SqliteStore, first: str, second: str, *, as_json: bool) -> Sequence[str]:
-    """Where two runs parted, and then what each of them came to."""
+async def compare_runs(store: SqliteStore, first: str | None, second: str | None, *, as_json: bool) -> Sequence[str]:
+    """Where two runs parted, and then what each of them came to; by default the two latest."""
     from llm_do.ui.live.run_comparison import RunComparison
 
+    if first is None or second is None:
+        latest = [run.id for run in await store.runs(limit=2)]
+        given = (await found_run(store, first)).id if first is not None else None
+        others = [id for id in latest if id != given]
+        if len(others) < (2 if given is None else 1):
+            raise UsageError("there is no other run to compare with", hint="Run the project again.")
+        first, second = (given, others[0]) if given is not None else (others[1], others[0])
     comparison = RunComparison(await _compared(store, first), await _compared(store, second))
     if as_json:
         return [json.dumps(comparison.to_data(), ensure_ascii=False, indent=2)]

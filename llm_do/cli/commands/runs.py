@@ -189,8 +189,16 @@ def show(
 def compare(
     *,
     project: p.Project = None,
-    first: Annotated[str, typer.Argument(metavar="RUN_ID", help="A run's id or a prefix of it.", show_default=False)],
-    second: Annotated[str, typer.Argument(metavar="RUN_ID", help="The other run's.", show_default=False)],
+    first: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="RUN_ID", help="A run's id or a prefix of it; by default the run before.", show_default=False
+        ),
+    ] = None,
+    second: Annotated[
+        str | None,
+        typer.Argument(metavar="RUN_ID", help="The other run's; by default the most recent run.", show_default=False),
+    ] = None,
     named: p.OfProject = None,
     form: p.Form = "text",
     _debug: p.Debug = False,
@@ -201,6 +209,7 @@ def compare(
 
     \b
     Examples:
+      llm-do runs compare
       llm-do runs compare 5f3c 81aa
     """
     from llm_do.cli.actions.stored_requests import compare_runs
