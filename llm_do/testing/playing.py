@@ -214,7 +214,7 @@ def play(
         runtime = Runtime(linked, approvals=approver.mode or approver.answer, **options)
         begin = partial(_run_turns, runtime, inputs, approver, entry=entry, thread_id=thread_id, user_id=user_id)
         turns = run_blocking(begin)
-        if recorder is not None and cassette is not None:
+        if recorder is not None and cassette is not None and turns[-1].status != "interrupted":
             from llm_do.testing.cassettes.recorder import write_cassette
 
             write_cassette(Path(cassette), recorder.cassette())
@@ -234,12 +234,13 @@ def _use_cassette(
     record: bool,
 ) -> CassetteRecorder | None:
     """Set the transport that records or replays; return the recorder, if there is one."""
-    from llm_do.testing.cassettes.files import player_of, recorder_for
+    from llm_do.testing.cassettes.files import check_target, player_of, recorder_for
 
     if not record:
         again = "play(..., record_cassette=True)"
         options["transport"] = player_of(path, project, again=again, ignore=ignore, tools=tools)
         return None
+    check_target(path)
     options["transport"] = recorder = recorder_for(project, ignore, tools)
     return recorder
 

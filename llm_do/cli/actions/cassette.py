@@ -27,7 +27,7 @@ class SessionCassette:
         replay: The file to replay.
 
     Raises:
-        UsageError: Both are set, or the cassette can't be read.
+        UsageError: Both are set, or the cassette can't be read or written.
     """
 
     def __init__(self, project: Project, record: str | None, replay: str | None) -> None:
@@ -42,12 +42,18 @@ class SessionCassette:
             raise UsageError(
                 "the cassette's file name is empty", hint="Name a file, such as `tests/main.cassette.json`."
             )
-        from llm_do.testing.cassettes.files import player_of, recorder_for
+        from llm_do.testing.cassettes.files import check_target, player_of, recorder_for
 
         if replay is not None:
             self.transport = player_of(self._file, project, again=_recording_command(sys.argv[1:]))
         else:
+            check_target(self._file)
             self.transport = self._recorder = recorder_for(project)
+
+    def discard(self, notice: Callable[[str], None]) -> None:
+        """Say that a run that was interrupted isn't recorded: a cassette with half of it would only miss."""
+        if self._recorder is not None:
+            notice(f"nothing was recorded: the run was interrupted, and {self._file} is as it was")
 
     def save(self, notice: Callable[[str], None]) -> None:
         """Write what was recorded.

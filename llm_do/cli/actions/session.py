@@ -149,8 +149,7 @@ class Session:
         async def work_and_close() -> T:
             try:
                 done = await work()
-                if not self._was_interrupted:  # a cassette with half a run would only miss
-                    self._cassette.save(self._notice)
+                (self._cassette.discard if self._was_interrupted else self._cassette.save)(self._notice)
                 return done
             finally:
                 await _briefly(self.runtime.aclose())

@@ -20,7 +20,7 @@ from llm_do.testing.cases.expectations import Ran, check_run, miss_failure
 from llm_do.testing.cases.offline_transport import OfflineTransport, is_scripted
 from llm_do.testing.cases.results import CaseResult, CaseStatus, Failure, cost_note
 from llm_do.testing.cases.workspace import Workspace, open_workspace
-from llm_do.testing.cassettes.files import player_of, recorder_for
+from llm_do.testing.cassettes.files import check_target, player_of, recorder_for
 from llm_do.testing.cassettes.player import CassettePlayer
 from llm_do.testing.cassettes.recorder import CassetteRecorder, write_cassette
 from llm_do.testing.judge import ask_judge
@@ -154,11 +154,12 @@ def _transport(case: Case, plan: Plan, workspace: Workspace, cassette: Path) -> 
     """What carries the requests: nothing, if models are asked.
 
     Raises:
-        UsageError: The cassette can't be read.
+        UsageError: The cassette can't be read or written.
     """
     if plan.mode == "live":
         return None
     if plan.mode == "record":
+        check_target(cassette)
         return recorder_for(workspace.project, case.ignore, case.recorded_tools)
     if plan.names_models or not os.path.lexists(cassette):
         return OfflineTransport()

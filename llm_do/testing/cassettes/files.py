@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
     from llm_do.project.project import Project
     from llm_do.testing.cassettes.cassette import Cassette
 
-__all__ = ["player_of", "read_cassette", "recorder_for"]
+__all__ = ["check_target", "player_of", "read_cassette", "recorder_for"]
 
 
 def read_cassette(path: Path) -> Cassette:
@@ -36,6 +39,40 @@ def read_cassette(path: Path) -> Cassette:
             f"the cassette {path} can't be read: {error}", hint="Record it again.", file=str(path)
         ) from error
     return parse_cassette(text, str(path))
+
+
+def check_target(path: Path) -> None:
+    """Check that a cassette can be written to a file, before requests are paid for.
+
+    Raises:
+        UsageError: It can't, or the file is something else, which would be lost.
+    """
+    folder = next(each for each in (path.parent, *path.parent.absolute().parents) if os.path.lexists(each))
+    fault, hint = "", "Choose another file."
+    try:
+        if path.is_dir():
+            fault = "it is a folder"
+        elif path.is_file() and path.stat().st_size and b'"cassette"' not in path.read_bytes()[:4096]:
+            fault, hint = "it is another file, which would be lost", "Choose another name, or delete it first."
+        elif path.exists() and not path.is_file():
+            fault = "it is not a file"
+        else:
+            # Only writing shows whether a file system is read-only or full.
+            with tempfile.TemporaryFile(dir=folder) as probe:
+                probe.write(bytes(4096))
+                probe.flush()
+                os.fsync(probe.fileno())
+    except OSError as error:
+        fault = f"{folder} {'is not a folder' if isinstance(error, NotADirectoryError) else error.strerror}"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            fault, hint = "there is no space left", "Free some, or choose a file elsewhere."
+        elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            fault, hint = (
+                f"{folder} can't be written in",
+                "Choose a file elsewhere, or change the folder's permissions.",
+            )
+    if fault:
+        raise UsageError(f"the cassette {path} can't be written: {fault}", hint=hint, file=str(path))
 
 
 def player_of(
