@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any, ClassVar
 
 import pytest
-from pydantic_ai import ModelRetry, RunContext, Tool as PydanticTool
+from pydantic_ai import ModelRetry, Tool as PydanticTool
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ToolFailed
 
-from llm_do import RunError, Tool, ToolError, ToolFailedError, Toolkit, tool
+from llm_do import RunError, Tool, ToolError, ToolFailedError, Toolkit
 from llm_do.runtime.context.call_context import CallContext
 from tests.support.history import results_of, strict
 from tests.support.runs import agent, carry_out, heard, run_spec, runtime_of
@@ -233,64 +232,6 @@ def test_a_schema_that_cannot_be_checked_refuses_the_call_and_fetches_nothing() 
     assert Anything.asked == []
     assert result.output == "fin"
     assert [outcome for _, outcome, _ in results_of(result.messages)] == ["failed", "failed"]
-
-
-def test_an_async_tool_that_takes_too_long_is_timed_out() -> None:
-    # The other tool has no timeout: its thread takes a while to start on a busy machine.
-    @tool(name="add", timeout=60)
-    def add_in_time(a: int, b: int) -> int:
-        return a + b
-
-    runtime = runtime_of(
-        [
-            agent(
-                "main",
-                script([call("wait_for_ever"), call("add", a=1, b=1)], "fin"),
-                tools=[wait_for_ever, add_in_time],
-            )
-        ],
-        tool_timeout=0.02,
-    )
-    ear = heard(runtime, "tool_result")
-
-    result = carry_out(runtime)
-
-    assert [text for _, _, text in results_of(result.messages)] == ["timed out after 0.02 s", "2"]
-    assert {event.tool_name: event.status for event in ear.events} == {"wait_for_ever": "timed_out", "add": "success"}
-
-
-def test_a_sync_tool_that_takes_too_long_is_abandoned_and_can_see_it() -> None:
-    seen = threading.Event()
-    release = threading.Event()
-
-    def slow(ctx: RunContext[CallContext]) -> str:
-        while not ctx.deps.cancelled:
-            if release.wait(0.002):
-                return "released"
-        seen.set()
-        return "too late"
-
-    started = time.perf_counter()
-    try:
-        result = run_spec(agent("main", script([call("slow")], "fin"), tools=[slow], tool_timeout=0.3))
-    finally:
-        ended = seen.wait(30)
-        release.set()
-
-    assert ended
-    assert time.perf_counter() - started < 30
-    assert [text for _, _, text in results_of(result.messages)] == ["timed out after 0.3 s"]
-
-
-def test_a_tools_own_timeout_overrides_the_agents() -> None:
-    @tool(timeout=0.01)
-    async def short() -> str:
-        await asyncio.Event().wait()
-        return ""
-
-    result = run_spec(agent("main", script([call("short")], "fin"), tools=[short], tool_timeout=60))
-
-    assert [text for _, _, text in results_of(result.messages)] == ["timed out after 0.01 s"]
 
 
 @pytest.mark.parametrize("error", [ValueError("boom"), OSError("disk")], ids=repr)
