@@ -16,12 +16,15 @@ from typing import Literal
 from llm_do.files.paths import fold_name
 from llm_do.text.globs import Glob, match_segments, parse_glob
 
-__all__ = ["CLOSED_FOLDERS", "LIBRARY_FOLDERS", "CodeFiles", "CodeKind"]
+__all__ = ["CLOSED_FOLDERS", "KEY_FILE", "LIBRARY_FOLDERS", "CodeFiles", "CodeKind"]
 
 CodeKind = Literal["manifest", "agent", "python"]
 
 CLOSED_FOLDERS = (".git", ".llm-do")
 """Folders, at any depth, in which no tool writes."""
+
+KEY_FILE = ".env"
+"""The file with keys of providers in a project's folder: whoever makes it has the next run use an account of theirs."""
 
 LIBRARY_FOLDERS = ("node_modules",)
 """Folders with code of other languages; Python files in them count as data."""

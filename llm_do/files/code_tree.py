@@ -14,7 +14,7 @@ from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 
 from llm_do._startup.frozen import frozen
-from llm_do.files.code_files import CLOSED_FOLDERS, LIBRARY_FOLDERS, CodeFiles
+from llm_do.files.code_files import CLOSED_FOLDERS, KEY_FILE, LIBRARY_FOLDERS, CodeFiles
 from llm_do.files.paths import fold_name
 
 __all__ = ["COMPILED", "CodeScan", "CodeTree", "Identity"]
@@ -179,6 +179,8 @@ class CodeTree:
                     folder.code.append(name)
                 elif self._is_secret(f"{path}{name}"):
                     folder.secrets.append(name)
+                if not path and plain == KEY_FILE:
+                    folder.code.append(name)
         return folder
 
     def _add(self, path: str, code: dict[str, Identity], shared: dict[int, int], links: set[str]) -> None:

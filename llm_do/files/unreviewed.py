@@ -28,6 +28,7 @@ __all__ = [
     "describe_makers",
     "is_below",
     "is_new",
+    "is_unreviewed",
     "new_code",
     "open_watch",
     "record",
@@ -131,6 +132,11 @@ def is_below(path: str, listed: Iterable[str]) -> bool:
         (True, False)
     """
     return any(path == each or path.startswith(f"{each}/") for each in listed)
+
+
+def is_unreviewed(root: Path, path: str) -> bool:
+    """Whether no one has agreed to a path below the root."""
+    return is_below(path, unreviewed_files(root))
 
 
 def new_code(before: Mapping[str, Identity], after: CodeScan) -> list[str]:

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 from llm_do.concurrency.event_loops import require_event_loop, run_blocking
 from llm_do.errors import UsageError
 from llm_do.models.pool import ModelPool
-from llm_do.models.providers.key_files import read_keys
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.project import Project
 from llm_do.project.registry import NAME_PATTERN, Registered
@@ -41,6 +40,7 @@ from llm_do.runtime.record.subscription import Subscription
 from llm_do.runtime.session.durable_runs import begin_run, changed_files, find_run
 from llm_do.runtime.session.entries import AgentEntry, Entry, entry_for, entry_input
 from llm_do.runtime.session.execution import Durability, Execution, RunInputs
+from llm_do.runtime.session.provider_keys import project_keys
 from llm_do.runtime.session.run_options import EntryOptions, RuntimeOptions, check_options
 from llm_do.runtime.session.runtime_config import RuntimeConfig, patterns_of, policy_of, session_config
 
@@ -100,7 +100,7 @@ class Runtime:
         )
         for fault in self.approver.saved.faults:
             self.config.notice(f"{fault}; it allows nothing")
-        keys = read_keys(project.root if project.files else None, self.config.env_file)
+        keys = project_keys(project.root if project.files else None, self.config.env_file)
         protect_values(keys)
         self.pool = ModelPool(self.config.notice, keys)
         self.shared = Shared(project, self.config)

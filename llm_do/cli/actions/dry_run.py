@@ -12,11 +12,12 @@ from llm_do.cli.process.streams import Results, warn
 from llm_do.errors import InputError, ModelUnavailableError, UsageError
 from llm_do.models import is_local_available
 from llm_do.models.providers.factories import registered_prefixes
-from llm_do.models.providers.key_files import read_keys, with_keys
+from llm_do.models.providers.key_files import with_keys
 from llm_do.models.providers.model_names import check_model_name, choose_model, parse_override
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.flow_spec import callers_by_name
 from llm_do.project.inputs import describe_input, to_input
+from llm_do.runtime.session.provider_keys import project_keys
 from llm_do.text.sanitizer import sanitize
 from llm_do.text.words import did_you_mean
 from llm_do.ui.reports.error_text import error_text
@@ -33,7 +34,7 @@ def show(project: Project, options: CommandOptions, value: object, results: Resu
     entry, models = options.entry, options.session.models
     name = entry or project.entry.name
     kind = project.entry.kind if entry is None else _kind(project, name)
-    keys = read_keys(project.root if project.files else None, options.session.shared.get("env_file"))
+    keys = project_keys(project.root if project.files else None, options.session.shared.get("env_file"))
     environ = with_keys(os.environ, keys)
     agents = [item for item in callers_by_name(project.registry).values() if isinstance(item, AgentSpec)]
     data: dict[str, Any] = {

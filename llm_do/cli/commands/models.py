@@ -66,10 +66,11 @@ def _environment():
 
     from llm_do.errors import LlmDoError
     from llm_do.linker.sources.project_root import find_project
-    from llm_do.models.providers.key_files import read_keys, with_keys
+    from llm_do.models.providers.key_files import with_keys
+    from llm_do.runtime.session.provider_keys import project_keys
 
     try:
         root = find_project(Path.cwd()).root
     except (LlmDoError, OSError):
         root = None
-    return with_keys(os.environ, read_keys(root))
+    return with_keys(os.environ, project_keys(root))

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from llm_do.diagnostics.codes.environment import new_code
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
-from llm_do.files.code_files import CodeFiles
+from llm_do.files.code_files import KEY_FILE, CodeFiles
 from llm_do.files.unreviewed import is_below, unreviewed_files
 
 __all__ = ["NewCode", "read_new_code"]
 
-_LOADED_BY_PROGRAMS = ("conftest.py", "sitecustomize.py", "usercustomize.py")
+_LOADED_LATER = ("conftest.py", "sitecustomize.py", "usercustomize.py", KEY_FILE)
 
 
 @dataclass(slots=True)
@@ -53,8 +53,8 @@ class NewCode:
         return CodeFiles(self.root, data_folders=self.data_folders).is_data(path)
 
     def diagnostics(self) -> list[Diagnostic]:
-        """Return a warning for each file that was left out, or that other programs would load."""
-        special = {path for path in self.unreviewed if os.path.basename(path) in _LOADED_BY_PROGRAMS}  # noqa: PTH119
+        """Return a warning for each file that was left out, or that is loaded by others than the linker."""
+        special = {path for path in self.unreviewed if os.path.basename(path) in _LOADED_LATER}  # noqa: PTH119
         special |= {path for path in self.unreviewed if path.endswith(".pth")}
         found = [(path, *self.entry(path)) for path in sorted(self.left_out | special)]
         return [new_code(path, maker, listed).at(Location(path)) for path, listed, maker in found]

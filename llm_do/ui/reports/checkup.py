@@ -89,9 +89,10 @@ def _packages() -> Iterator[Check]:
 
 
 def _models(root: Path | None) -> Iterator[Check]:
-    from llm_do.models.providers.key_files import ENV_FILE, read_keys, with_keys
+    from llm_do.models.providers.key_files import ENV_FILE, with_keys
+    from llm_do.runtime.session.provider_keys import project_keys
 
-    keys = read_keys(root)
+    keys = project_keys(root)
     environ = with_keys(os.environ, keys)
     from llm_do.models.catalog import available_models
     from llm_do.models.providers.model_names import PROVIDERS, find_name_fault
