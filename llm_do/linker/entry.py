@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +11,14 @@ from llm_do.diagnostics.codes.names import default_input_raised, invalid_default
 from llm_do.diagnostics.diagnostic import Location
 from llm_do.errors import InputError
 from llm_do.linker.analysis.names import Names
+from llm_do.linker.python.exports import accepts_arguments
 from llm_do.linker.python.python_files import run_user_code
 from llm_do.linker.python.references import References
 from llm_do.linker.sources.conversion import AgentSource
 from llm_do.linker.sources.project_files import ProjectFiles
 from llm_do.linker.sources.project_root import MANIFEST
 from llm_do.project.agent_spec import AgentSpec
+from llm_do.project.functions import takes_context
 from llm_do.project.inputs import PromptInput, to_input
 from llm_do.project.project import EntrySpec
 
@@ -72,15 +75,32 @@ def _agent(
     declared: EntryFile, name: str, files: ProjectFiles, names: Names, owners: Mapping[str, AgentSource]
 ) -> EntrySpec | None:
     place = files.place("entry", "agent")
-    found = names.look_up(name, ("agent",), "an agent", place)
+    known = names.taken.get(name)
+    may_be_code = known is not None and (known.kind == "flow" or (known.kind == "tool" and _takes_input(known.value)))
+    found = names.look_up(name, ("agent", "flow", "tool") if may_be_code else ("agent",), "an agent", place)
     if found is None:
         return None
+    if found.kind != "agent":  # an agent that has become code, by the name that it had
+        model = found.value.input_model(names.taken) if found.kind == "flow" else None
+        _check_args(declared.args, model, files, names)
+        return EntrySpec("flow" if found.kind == "flow" else "function", name, None, model, declared.args, place)
     spec: AgentSpec = found.value
     source = owners.get(name)
     unknown = source is not None and source.value is not None and source.value.input_model_ref is not None
     if spec.input_model is not None or not unknown:
         _check_args(declared.args, spec.input_model, files, names)
     return EntrySpec("agent", name, input_model=spec.input_model, args=declared.args, place=place)
+
+
+def _takes_input(tool: object) -> bool:
+    """Whether a tool can take what an agent takes: one input."""
+    return not callable(tool) or accepts_arguments(tool, 1) or takes_context(tool) or _takes_run_context(tool)
+
+
+def _takes_run_context(tool: Callable[..., object]) -> bool:
+    """Whether a tool's first parameter is PydanticAI's context, and its second one an input."""
+    first = next(iter(signature(tool).parameters.values()), None)
+    return first is not None and "RunContext" in str(first.annotation) and accepts_arguments(tool, 2)
 
 
 def _check_args(

@@ -55,7 +55,7 @@ class EntrySpec:
     Args:
         kind: An agent, a flow, or a function.
         name: The agent's or flow's registered name, or the function's own name.
-        function: The function, for a function entry.
+        function: The function, for a function entry; None for one that is a tool of the project by its name.
         input_model: The entry's input model; None for `PromptInput` (for an agent: the agent's own).
         args: Default input.
         place: Where it is declared.

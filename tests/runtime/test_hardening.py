@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from llm_do import AgentSpec, Project, RunResult, Runtime
+from llm_do import AgentSpec, LinkError, Project, RunResult, Runtime
 from tests.support.history import results_of
 from tests.support.runs import agent, carry_out, runtime_of
 from tests.support.scripted import call, script
 
+ROOT = Path(__file__).parents[2]
 AGENT = "---\nname: mood\ndescription: Says what mood a text is in.\n---\nSay the mood.\n"
 FUNCTION = 'def mood(input: str) -> str:\n    """Say what mood a text is in."""\n    return "good"\nTOOLS = [mood]\n'
 MAIN = """\
@@ -119,3 +121,87 @@ def test_an_agent_is_a_tool_in_code_too() -> None:
 
     assert results_of(result.messages)[0][2] == "helped"
     assert [record.path for record in result.calls] == ["main/helper"]
+
+
+WITH_CONTEXT = """\
+from llm_do import CallContext
+
+async def mood(input: str, ctx: CallContext) -> str:
+    "Say what mood a text is in."
+    return "good"
+
+TOOLS = [mood]
+"""
+RUN_CONTEXT = """\
+from pydantic_ai import RunContext
+
+async def mood(ctx: RunContext, text: str) -> str:
+    "Say what mood a text is in."
+    return "good"
+
+TOOLS = [mood]
+"""
+ENTRIES = {
+    "PydanticAI's context": RUN_CONTEXT,
+    "text": FUNCTION,
+    "text and context": WITH_CONTEXT,
+    "another parameter": FUNCTION.replace("input: str", "text: str"),
+}
+
+
+@pytest.mark.parametrize("kind", ["agent", *ENTRIES])
+@pytest.mark.parametrize("args", [None, {"input": "x"}])
+def test_the_entry_becomes_a_function_too(tmp_path: Path, kind: str, args: Any) -> None:
+    folder = tmp_path / "p"
+    entry = {"agent": "mood"} | ({"args": args} if args else {})
+    project(folder, "agent" if kind == "agent" else "function", "tools: []", entry=entry)
+    if kind != "agent":
+        (folder / "mood.py").write_text(ENTRIES[kind])
+    linked = Project.load(folder)
+    for spec in linked.registry.agents():
+        spec.model = script("good")
+
+    result = carry_out(Runtime(linked), "x")
+    assert (result.status, result.output) == ("completed", "good")
+
+
+def test_an_entry_that_is_neither_agent_nor_code_is_an_error(tmp_path: Path) -> None:
+    folder = tmp_path / "p"
+    with pytest.raises(LinkError) as raised:
+        project(folder, "function", "tools: []", entry={"agent": "mod"})
+
+    assert [found.code for found in raised.value.diagnostics] == ["LD201"]
+    assert raised.value.diagnostics[0].hint == "did you mean `mood`?"
+
+
+FACTS = "Tools and price hold. The library opens at ten."
+LETTER = {"input": "A letter to Ann."}
+EXAMPLES: list[tuple[str, str, str, object, object]] = [
+    ("calculator", "calculator", "tools.py", None, "888.93 euros"),
+    ("calculator", "explainer", "tools.py", None, "done"),
+    ("newsroom", "researcher", "desk.py", None, "lends drills, saws and ladders"),
+    ("newsroom", "fact_checker", "desk.py", None, FACTS),
+    ("newsroom", "stylist", "desk.py", None, "Warm, plain, a little amused."),
+    ("newsroom", "writer", "desk.py", None, {"headline": "Drills", "text": "They are there."}),
+    ("embedded_service", "clerk", "tools.py", LETTER, "done"),
+    ("embedded_service", "writer", "tools.py", LETTER, "done"),
+]
+"""Examples, an agent of each, the Python file it becomes a function in, the run's input, and what it answers."""
+
+
+@pytest.mark.parametrize(("example", "name", "file", "value", "answer"), EXAMPLES)
+def test_an_agent_of_each_example_becomes_a_function_and_nothing_else_changes(
+    tmp_path: Path, example: str, name: str, file: str, value: object, answer: object
+) -> None:
+    folder = tmp_path / example
+    shutil.copytree(ROOT / "examples" / example, folder)
+    (folder / f"{name}.agent").unlink()
+    exported = f'__all__ += ["{name}"]' if file == "desk.py" else f"TOOLS.append({name})"
+    with (folder / file).open("a") as code:
+        code.write(f'\n\ndef {name}(input):\n    """Answer."""\n    return {answer!r}\n\n\n{exported}\n')
+
+    linked = Project.load(folder)
+    result = carry_out(Runtime(linked, approvals="approve_all"), value)
+
+    assert result.status == "completed", result.error
+    assert not result.errors

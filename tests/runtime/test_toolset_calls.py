@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pydantic_ai import FunctionToolset, RunContext
 
-from llm_do import AgentSpec, InputError, PromptInput, RunError, Toolkit
+from llm_do import AgentSpec, InputError, LlmDoError, PromptInput, RunError, Toolkit
 from llm_do.project.tools.builtin_toolsets import BuiltinToolset
 from llm_do.runtime.context.call_context import CallContext
 from tests.support.history import results_of
@@ -148,19 +150,6 @@ def test_an_unknown_name_proposes_the_tools_of_toolsets() -> None:
     assert "shout" in str(error.hint)
 
 
-def test_a_toolkits_tool_needs_an_agent() -> None:
-    desk = Toolkit("desk")
-
-    @desk.tool
-    def close(ctx: Any) -> str:
-        return "closed"
-
-    error = called("close", {}, desk=desk).error
-
-    assert isinstance(error, RunError)
-    assert error.hint == "Call an agent that has the toolkit."
-
-
 def mood(text: str) -> str:
     """Say what mood a text is in."""
     return f"{text}: good"
@@ -207,3 +196,89 @@ def test_the_agent_before_it_took_the_same() -> None:
 
     spec = AgentSpec("it", model=script("x: good"))
     assert carry_out(runtime_of([spec], main)).output == "x: good"
+
+
+DESK = Toolkit("desk", context={"visits": 0})
+
+
+@DESK.tool(enables_states=["in"])
+async def login(user: str, pause: float = 0) -> Any:
+    """Log in."""
+    visits = DESK.context.get("visits")
+    await asyncio.sleep(pause)
+    return f"hello {user}", {"user": user, "visits": visits + 1}
+
+
+@DESK.tool(required_states=["in"], disables_states=["in"])
+def leave() -> Any:
+    """Leave."""
+    return f"goodbye {DESK.context.get('user')}"
+
+
+def with_desk(main: Any, *specs: AgentSpec, **options: Any) -> Any:
+    return carry_out(runtime_of(specs, main, toolsets={"desk": DESK}), **options)
+
+
+def test_a_toolkits_tools_are_called_from_python_and_the_entry_keeps_its_state() -> None:
+    async def main(input: Any, ctx: CallContext) -> list[Any]:
+        return [await ctx.call("desk::login", {"user": "ann"}), await ctx.call("leave", {})]
+
+    result = with_desk(main)
+
+    assert result.output == ["hello ann", "goodbye ann"]
+    state = result.execution_context.toolkits["desk"]
+    assert (state.context.get("visits"), state.unlocked_states) == (1, frozenset())
+
+
+def test_a_toolkits_gate_holds_for_python_too_and_says_what_unlocks_a_tool() -> None:
+    async def main(input: Any, ctx: CallContext) -> str:
+        return await ctx.call("desk::leave", {})
+
+    error = with_desk(main).error
+
+    assert isinstance(error, LlmDoError)
+    assert "leave is not available now: it needs the state 'in', which login unlocks" in str(error)
+
+
+def test_the_next_run_continues_with_the_state_that_python_has_left() -> None:
+    async def arrive(input: Any, ctx: CallContext) -> Any:
+        return await ctx.call("login", {"user": "ann"})
+
+    async def depart(input: Any, ctx: CallContext) -> Any:
+        return await ctx.call("leave", {})
+
+    before = with_desk(arrive)
+
+    assert with_desk(depart, execution_context=before.execution_context).output == "goodbye ann"
+
+
+def test_calls_at_the_same_time_change_a_state_one_after_the_other() -> None:
+    async def main(input: Any, ctx: CallContext) -> Any:
+        return await asyncio.gather(*(ctx.call("login", {"user": name, "pause": 0.001}) for name in ("a", "b", "c")))
+
+    result = with_desk(main)
+
+    assert result.output == ["hello a", "hello b", "hello c"]
+    assert result.execution_context.toolkits["desk"].context.get("visits") == 3
+
+
+def test_a_failed_call_from_python_changes_nothing() -> None:
+    async def main(input: Any, ctx: CallContext) -> Any:
+        await ctx.call("login", {"user": "ann"})
+        with pytest.raises(InputError):
+            await ctx.call("login", {"user": 3, "pause": "long"})
+        return await ctx.call("leave", {})
+
+    assert with_desk(main).output == "goodbye ann"
+
+
+def test_the_state_of_an_agents_call_is_not_changed_behind_its_back() -> None:
+    async def ask(ctx: RunContext[CallContext]) -> str:
+        """Ask."""
+        return await ctx.deps.call("desk::leave", {})
+
+    spec = agent("main", script(call("ask"), "done"), tools=[ask], toolsets=["desk"])
+    result = carry_out(runtime_of([spec], toolsets={"desk": DESK}))
+
+    (error,) = result.errors
+    assert "'leave' is a tool of the toolkit 'desk', whose state belongs to the call of main" in error.message

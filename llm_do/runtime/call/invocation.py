@@ -47,7 +47,7 @@ async def call_by_name(ctx: CallContext, name: str, value: object, label: str = 
             if tool is not None:
                 child = _child(ctx, str(name), CallSite.in_code(ctx, str(name), value), tool.input, Turn())
                 async with CallScope(child) as scope:
-                    run = partial(tool.run, child)
+                    run = partial(tool.run, ctx, child)
                     return scope.returns(await run_function_step(child, run, run, repeatable=tool.repeatable))
         known = [*ctx.runtime.registry, *toolset_tool_names(ctx)]
         hint = did_you_mean(str(name), known) or "Known names: " + ", ".join(known)

@@ -7,24 +7,28 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic_ai import Agent
 from pydantic_ai.toolsets import AbstractToolset
 
 from llm_do.concurrency.worker_threads import WORKERS
-from llm_do.errors import RunError
+from llm_do.errors import RunError, ToolError
+from llm_do.machines.tool_gate import OPEN_TRANSACTIONS, ToolGate
 from llm_do.project.agent_spec import ToolsetRef
-from llm_do.project.gates import GatedToolset
 from llm_do.project.tools.builtin_toolsets import BuiltinToolset, find_builtin, known_tools
 from llm_do.project.tools.toolset_wrappers import find_shown_tools
 from llm_do.runtime.call.function_call import CallArguments, checked_arguments, run_context
 from llm_do.runtime.context.call_context import CallContext
+from llm_do.runtime.context.emission import emit
+from llm_do.runtime.record.events import StateChangedEvent
 from llm_do.runtime.tools.iterated_results import UNLIMITED_ITEMS, collect_items
 from llm_do.runtime.tools.traits import traits_of
+from llm_do.text.json_data import to_json_data
 
 if TYPE_CHECKING:
+    from pydantic_ai import ToolDefinition
     from pydantic_ai.toolsets.abstract import ToolsetTool
 
 __all__ = ["ToolsetCall", "find_toolset_call", "toolset_tool_names"]
@@ -39,12 +43,14 @@ class ToolsetCall:
         tool: The tool.
         args: The arguments.
         input: The arguments as events show them.
+        gate: The tool's gate in its toolkit; None for a tool without one.
     """
 
     toolset: AbstractToolset[Any]
     tool: ToolsetTool[Any]
     args: dict[str, Any]
     input: CallArguments
+    gate: ToolGate | None = None
 
     @property
     def repeatable(self) -> bool:
@@ -52,8 +58,27 @@ class ToolsetCall:
         traits = traits_of(self.tool.tool_def.metadata)
         return traits is not None and traits.facts.repeatable
 
-    async def run(self, child: CallContext) -> Any:
-        """Run the tool in its call's context."""
+    async def run(self, caller: CallContext, child: CallContext) -> Any:
+        """Run the tool in its call's context, and change the caller's state of its toolkit."""
+        gate = self.gate
+        if gate is None:
+            return await self._result(child)
+        states = caller.frame.turn.toolkits
+        # One after the other: each call begins with the state that the one before it has left.
+        async with caller.frame.gating.serial:
+            before = gate.machine.resume(states.get(gate.key))
+            if (reason := gate.check(before, self.tool.tool_def.name, self.args)) is not None:
+                raise ToolError(reason, hint=f"Call what unlocks it first, from the same function: {caller.path}.")
+            with gate.transaction(before, child.frame) as transaction:
+                result = gate.settle(transaction, await self._result(child))
+            after = states[gate.key] = transaction.after
+            if after is not before:
+                updates: dict[str, Any] = to_json_data(transaction.updates) if caller.run.has_listeners() else {}
+                unlocked = sorted(after.unlocked_states)
+                emit(child, StateChangedEvent, toolkit=gate.key, updates=updates, states=unlocked)
+            return result
+
+    async def _result(self, child: CallContext) -> Any:
         name = self.tool.tool_def.name
         with Agent.using_thread_executor(WORKERS):
             value = await self.toolset.call_tool(name, self.args, run_context(child, name), self.tool)
@@ -88,9 +113,30 @@ async def find_toolset_call(ctx: CallContext, name: str, value: object) -> Async
             definition = found.tool_def
             schema = definition.parameters_json_schema
             args = checked_arguments(ctx, tool, schema, found.args_validator, definition.metadata, value)
-            yield ToolsetCall(opened, found, args, CallArguments.model_validate(args))
+            gate = _gate_of(ctx, each, definition)
+            yield ToolsetCall(opened, found, args, CallArguments.model_validate(args), gate)
             return
     yield None
+
+
+def _gate_of(ctx: CallContext, toolset: str, definition: ToolDefinition) -> ToolGate | None:
+    """The gate of a toolkit's tool, whose state the calling function has.
+
+    Raises:
+        RunError: The state is in use by an agent's call, or by the tool that makes this call.
+    """
+    traits = traits_of(definition.metadata)
+    gate = traits.gate if traits is not None else None
+    if gate is None:
+        return None
+    is_open = any(each.gate.machine is gate.machine for each in OPEN_TRANSACTIONS.get())
+    if is_open or ctx.frame.gating.state_of(gate.machine) is not None:
+        raise RunError(
+            f"{definition.name!r} is a tool of the toolkit {toolset!r}, whose state belongs to the call of {ctx.path}",
+            hint="Let the agent's model call it, or call it from a function that isn't one of the agent's tools.",
+            agent_path=ctx.path,
+        )
+    return replace(gate, key=toolset)
 
 
 def toolset_tool_names(ctx: CallContext) -> list[str]:
@@ -118,12 +164,6 @@ def _candidates(ctx: CallContext, home: str, tool: str) -> tuple[Sequence[str], 
             continue
         names = _tool_names(item)
         if names is not None and tool in names:
-            if isinstance(item, GatedToolset):
-                raise RunError(
-                    f"{tool!r} is a tool of the toolkit {name!r}, whose state belongs to an agent's call",
-                    hint="Call an agent that has the toolkit.",
-                    agent_path=ctx.path,
-                )
             known.append(name)
         elif names is None and _may_have(item, name, tool):
             unknown.append(name)

@@ -5,6 +5,7 @@ When gates are asked, and what a call changes, is `llm_do.runtime.toolcall.gatek
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ class CallGates:
         saved: States to begin with, by machine.
     """
 
-    __slots__ = ("_machines", "_saved", "declared", "order", "states")
+    __slots__ = ("_machines", "_saved", "_serial", "declared", "order", "states")
 
     def __init__(
         self, declared: Mapping[str, ToolGate] | None = None, saved: Mapping[str, ToolkitState] | None = None
@@ -35,6 +36,14 @@ class CallGates:
         self.states: dict[str, ToolkitState] = {}
         self._saved: Mapping[str, ToolkitState] = saved or {}
         self._machines: dict[str, Machine] = {}
+        self._serial: asyncio.Lock | None = None
+
+    @property
+    def serial(self) -> asyncio.Lock:
+        """Held by the call from Python that changes a state."""
+        if self._serial is None:
+            self._serial = asyncio.Lock()
+        return self._serial
 
     def gates(self, tool_name: str, own: ToolGate | None) -> tuple[ToolGate, ...]:
         """The gates that a call passes: its toolkit's, then the agent's."""
