@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from llm_do._startup.frozen import frozen
 from llm_do.concurrency.event_loops import run_blocking
-from llm_do.errors import LlmDoError, UsageError
+from llm_do.errors import LlmDoError, ModelUnavailableError, ProviderError, UsageError
 from llm_do.runtime.record.results import Usage
 from llm_do.testing.cases.expectations import Ran, check_run, miss_failure
 from llm_do.testing.cases.offline_transport import OfflineTransport, is_scripted
@@ -147,7 +147,9 @@ def _attempt(project: Path, case: Case, plan: Plan, workspace: Workspace) -> _At
     status: CaseStatus = "error" if judged.failed else "failed" if failures else "passed"
     missing = any(failure.last_time is not None for failure in failures)
     attempt = _Attempt(status, failures, ran, judged.usage, missing)
-    return _saved(attempt, ran, transport, root / cassette) if isinstance(transport, CassetteRecorder) else attempt
+    if not isinstance(transport, CassetteRecorder):
+        return attempt
+    return _saved(attempt, ran, judged, transport, root / cassette)
 
 
 def _transport(case: Case, plan: Plan, workspace: Workspace, cassette: Path) -> _Transport:
@@ -223,12 +225,14 @@ class _Judged:
     Args:
         usage: What asking it has used.
         failures: The failure, if the statement isn't true or the judge has failed.
-        failed: Whether the judge has failed.
+        failed: Whether it gave no answer.
+        provider_failed: Whether that is its provider's fault.
     """
 
     usage: Usage = Usage()
     failures: Sequence[Failure] = ()
     failed: bool = False
+    provider_failed: bool = False
 
 
 def _judge(ran: Ran, transport: _Transport) -> _Judged:
@@ -246,21 +250,24 @@ def _judge(ran: Ran, transport: _Transport) -> _Judged:
         transport=transport,
     )
     judgement = run_blocking(asked)
-    usage = judgement.result.usage
+    usage, error = judgement.result.usage, judgement.result.error
     if judgement.is_true:
         return _Judged(usage)
     failed = judgement.is_true is None
     what = f"the judge gave no answer: {judgement.reason}" if failed else "the judge says that it isn't true"
     got = None if failed else judgement.reason
-    return _Judged(usage, [Failure(case.file, case.line_of("judge", "says"), what, judge.says, got)], failed)
+    failure = Failure(case.file, case.line_of("judge", "says"), what, judge.says, got)
+    return _Judged(usage, [failure], failed, isinstance(error, ProviderError | ModelUnavailableError))
 
 
-def _saved(attempt: _Attempt, ran: Ran, recorder: CassetteRecorder, path: Path) -> _Attempt:
+def _saved(attempt: _Attempt, ran: Ran, judged: _Judged, recorder: CassetteRecorder, path: Path) -> _Attempt:
     """Write what was recorded, unless a provider failed: a cassette with half a run would only miss.
 
     It is written if expectations aren't met, too, which need no provider to be looked into.
     """
     statuses = {turn.status for turn in ran.turns} - {ran.case.expect.status}
+    if judged.provider_failed:
+        statuses.add("provider_failed")
     if "provider_failed" in statuses or "interrupted" in statuses:
         return replace(attempt, provider_failed="provider_failed" in statuses)
     cassette = recorder.cassette()

@@ -240,7 +240,7 @@ def verdict(is_true: bool) -> dict[str, Any]:
             "failed",
             "the judge says that it isn't true",
         ),
-        ({"status": 401, "times": 99}, "error", "the judge gave no answer: "),
+        ({"text": "It is true."}, "error", "the judge gave no answer: "),
     ],
 )
 def test_a_judge_is_recorded_and_replayed_with_the_run(
@@ -253,14 +253,14 @@ def test_a_judge_is_recorded_and_replayed_with_the_run(
 ) -> None:
     root = desk(tmp_path / "desk", JUDGED, model="openai-chat:secretary")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-real-key-1234")
-    with serve({"secretary": ANSWERS, "judge": [answer]}) as (url, _):
+    with serve({"secretary": ANSWERS, "judge": [answer, answer]}) as (url, _):
         monkeypatch.setenv("OPENAI_BASE_URL", url)
         first = run(root, RECORD)
     offline()
     for done in (first, run(root)):
         assert done.result.status == status
         assert [failure.what[: len(what or "")] for failure in done.result.failures] == ([what] if what else [])
-        assert done.result.usage.requests == 4
+        assert done.result.usage.requests == (5 if "text" in answer else 4)  # a judge may correct itself once
 
 
 def test_cassettes_of_columns_are_told_from_those_of_other_tests(tmp_path: Path) -> None:
@@ -270,3 +270,17 @@ def test_cassettes_of_columns_are_told_from_those_of_other_tests(tmp_path: Path)
     paths = [case.cassette(column) for case in cases(root) for column in (None, "small")]
 
     assert len(set(paths)) == len(paths) == 8
+
+
+def test_a_provider_that_fails_to_judge_fails_the_recording(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, offline: Callable[[], None]
+) -> None:
+    root = desk(tmp_path / "desk", JUDGED, model="openai-chat:secretary")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-real-key-1234")
+    with serve({"secretary": ANSWERS, "judge": [{"status": 401, "times": 99}]}) as (url, _):
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        done = run(root, RECORD)
+
+    assert (done.provider_failed, done.recorded, done.result.status) == (True, 0, "error")
+    assert failure(done).startswith("tests/minutes.test.yaml:6: the judge gave no answer: ")
+    assert not (root / CASSETTE).exists()
