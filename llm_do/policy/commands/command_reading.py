@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from llm_do._startup.frozen import frozen
 from llm_do.policy.commands.grammar import Grammar, find_grammar, known_programs
-from llm_do.policy.commands.program_texts import JUDGES
+from llm_do.policy.commands.program_texts import JUDGES, is_product
 from llm_do.policy.commands.unknown_programs import is_harmless_option
 
 __all__ = ["Piece", "Reading", "is_url", "read_command"]
@@ -16,6 +16,8 @@ __all__ = ["Piece", "Reading", "is_url", "read_command"]
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=", re.ASCII)
 _TRANSPORT = re.compile(r"(?:ext|fd)::", re.IGNORECASE)
 """An address for which git runs a program."""
+_NAME = re.compile(r"[\w:,-]+")
+"""A name of something that is installed, which no path of a file looks like."""
 _READING_METHODS = ("GET", "HEAD", "OPTIONS")
 _URL = re.compile(r"(?:https?|ssh|git|ftp|wss?|git\+(?:https?|ssh)|oci|s3|gs)://\S+", re.IGNORECASE)
 
@@ -241,6 +243,10 @@ class _Reader:
             role = "unknown" if ":" in text else "path"
         elif role == "refspec":  # `+x` forces, and `:x` deletes
             role = "unknown" if text.startswith(("+", ":")) else "any"
+        elif role == "made":
+            role = "path" if is_product(text) else "unknown"
+        elif role == "name":
+            role = "text" if _NAME.fullmatch(text) else "unknown"
         elif role == "method":
             role = "text" if text.upper() in _READING_METHODS else "sent"
         elif role == "body":

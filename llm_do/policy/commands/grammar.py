@@ -10,6 +10,7 @@ A role says what an operand is; with `*` it may be repeated:
 
 - `path`, `any` (may be a path), `ref` (a revision or a package, which may be one), `lines` (of a file),
   `local` (no other machine's), `refspec`, `url`, `text`, `none`;
+- `made`: a file that a compiler makes; `name`: of something that is installed;
 - `method`, `body`: what a request does at a URL, and sends there;
 - `sed`, `awk`, `jq`, `sql`, `data`, `assign`, `format`, `processes`: a text that is harmless or not by its contents;
 - `script`: a file that is executed; `launch`: another command, which has a block of its own; `write`: a file that is

@@ -18,6 +18,10 @@ _OUTSIDE = re.compile(r"(?:^|[=@,]|:(?!//)|^-[A-Za-z0-9]+)(?:[/~]|file:)", re.IG
 _CLIMBING = re.compile(r"(?:^|[/=@,:]|^-[A-Za-z0-9]+)\.\.(?:[/=@,:]|$)")
 _AUTHORITY = re.compile(r"[a-z+]+://[A-Za-z0-9.:-]+(?:/.*)?", re.DOTALL)
 """A URL whose host no program can read in two ways."""
+_ENCODED_CLIMB = re.compile(
+    r"(?:[/\\]|%(?:25)*(?:2f|5c))(?:\.|%(?:25)*2e){2}(?:[/\\?#]|%(?:25)*(?:2f|5c)|$)", re.IGNORECASE
+)
+"""A `..` in a URL, however it is encoded: servers disagree about what it means."""
 _FED = frozenset({"gxargs", "parallel", "xargs"})
 """Wrappers whose input becomes further words."""
 
@@ -51,7 +55,7 @@ class Word:
             return False
         if names_secret_file(token) and not names_secret_file(prefix):
             return False
-        if is_url(token) and _AUTHORITY.fullmatch(token) is None:
+        if is_url(token) and (_AUTHORITY.fullmatch(token) is None or _ENCODED_CLIMB.search(token)):
             return False
         return self.glob.is_star or PathGlob(self._segments).matches(token.split("/"))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-__all__ = ["JUDGES"]
+__all__ = ["JUDGES", "is_product"]
 
 
 def is_harmless_sed(script: str) -> bool:
@@ -134,6 +134,21 @@ _FROM_FILE = re.compile(r"(?:^|=)[@<]")
 def is_harmless_data(text: str) -> bool:
     """Whether the data of a request are the text itself, not the contents of a file."""
     return _FROM_FILE.search(text) is None
+
+
+_PRODUCT = re.compile(
+    r"(?:\w[^/.]*/)*\w[^/.]*(?:\.(?:a|bin|class|d|dll|dylib|exe|jar|o|obj|out|so|test|wasm))?", re.ASCII | re.IGNORECASE
+)
+
+
+def is_product(path: str) -> bool:
+    """Whether a path looks like what a compiler makes: nothing that is read as code, settings or text.
+
+    Example:
+        >>> is_product("bin/server"), is_product("build/x.o"), is_product(".git/hooks/x"), is_product("main.py")
+        (True, True, False, False)
+    """
+    return _PRODUCT.fullmatch(path) is not None
 
 
 def _shows_no_environment(text: str) -> bool:

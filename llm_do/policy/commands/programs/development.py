@@ -29,7 +29,8 @@ pytest, py.test: any* ; response
     maybe --cov --cov-context
 unittest: text*
     flags -vqfbc --verbose --quiet --failfast --buffer --catch --locals
-    text -kspt --pattern --start-directory --top-level-directory
+    text -kp --pattern
+    path -st --start-directory --top-level-directory
 tox, nox: text*
     flags -vqlpr --list --recreate --version
     text -e -s -k --session --sessions
@@ -187,7 +188,8 @@ pnpm exec, pnpm dlx, yarn exec, yarn dlx, bun x, bun run: launch
     flags -rs --recursive --silent
 node: script text*
     flags -v --version --test --watch --trace-warnings --no-warnings --check -c --enable-source-maps
-    text --test-name-pattern --test-reporter --max-old-space-size --test-concurrency
+    name --test-reporter
+    text --test-name-pattern --max-old-space-size --test-concurrency
 tsc: any* ; response
     flags --noEmit --strict --pretty --version -v --skipLibCheck --listFiles --showConfig --diagnostics --allowJs
     flags --checkJs --esModuleInterop --noUnusedLocals --resolveJsonModule --incremental --noEmitOnError -w --watch
@@ -196,7 +198,8 @@ tsc: any* ; response
 eslint, oxlint: any*
     flags -v --quiet --version --no-eslintrc --no-ignore --no-inline-config --report-unused-disable-directives --color
     flags --no-color --fix-dry-run --no-error-on-unmatched-pattern --debug --no-warn-ignored
-    text --ext --max-warnings --rule --env --global --format --ignore-pattern -f --concurrency
+    name -f --format
+    text --ext --max-warnings --rule --env --global --ignore-pattern --concurrency
 prettier: any*
     flags -clu --check --list-different --no-color --no-config --no-editorconfig --ignore-unknown --no-semi
     flags --single-quote
@@ -204,7 +207,8 @@ prettier: any*
 biome: sub
 biome check, biome lint, biome format, biome ci: any*
     flags --verbose --no-errors-on-unmatched --changed --staged
-    text --max-diagnostics --diagnostic-level --reporter --only --skip --colors
+    name --reporter
+    text --max-diagnostics --diagnostic-level --only --skip --colors
 jest: any*
     flags -ivobt --ci --runInBand --verbose --bail --coverage --no-coverage --silent --watchAll=false
     flags --passWithNoTests --onlyChanged --onlyFailures --listTests --no-cache --detectOpenHandles --forceExit
@@ -213,10 +217,12 @@ jest: any*
     text --changedSince
 vitest: text*
     flags --run --coverage --ui=false --passWithNoTests --no-color --silent --no-file-parallelism --bail
-    text -t --testNamePattern --reporter --project --environment --testTimeout
+    name --reporter --environment
+    text -t --testNamePattern --project --testTimeout
 mocha: any*
     flags -bcGR --bail --exit --recursive --color --no-color --dry-run --forbid-only --parallel --check-leaks
-    text -gft --grep --fgrep --timeout --reporter --retries --jobs --ui
+    name --reporter
+    text -gft --grep --fgrep --timeout --retries --jobs --ui
 go: sub
 go test: any* ; single dash
     flags -v -race -short -cover -failfast -json -benchmem -i -a -x -n -trimpath -fullpath
@@ -225,6 +231,7 @@ go test: any* ; single dash
 go build: any* ; single
     flags -v -race -a -x -n -trimpath -i -msan -asan
     text -tags -p -buildmode -mod
+    made -o
 go vet: any* ; single
     flags -v -json -x -n
     text -tags -c -p -mod
@@ -338,9 +345,17 @@ bundle install, bundle list, bundle show, bundle check, bundle outdated, bundle 
     text --jobs --retry
 rspec, rubocop, rake: any* ; response
     flags -fbdPT --color --no-color --fail-fast --dry-run --backtrace --parallel --list --version --tasks
-    text -ef --example --format --seed --tag --only --except --order
+    name -f --format
+    text -e --example --seed --tag --only --except --order
+playwright: sub
+playwright test: any*
+    flags -x --list --quiet --headed --forbid-only --fully-parallel --last-failed --pass-with-no-tests
+    text -g --grep --grep-invert --project -j --workers --retries --timeout --shard --max-failures
+    text --repeat-each
+    name --reporter
 composer, phpunit, phpstan: text*
-    flags -qvn --no-interaction --no-ansi --dry-run --version --testdox --stop-on-failure --no-progress
+    flags -qvnioDNta --no-interaction --no-ansi --dry-run --version --testdox --stop-on-failure --no-progress --outdated
+    flags --installed --tree --direct --latest --all --name-only
     text --filter --group --level --testsuite
 swift, xcodebuild, zig: text*
     flags -v --version --verbose --parallel

@@ -150,20 +150,25 @@ gh: sub
 gh pr, gh issue, gh run, gh repo, gh release, gh workflow, gh label, gh search, gh status, gh auth, gh project: text*
     flags -cdwa --comments --web --log --log-failed --watch --exit-status --name-only --patch --draft --fill --verbose
     flags --compact --delete-branch --squash --merge --rebase --approve --all --required
-    text -LRsSAlBHtbqj --limit --repo --state --search --author --label --base --head --title --body --json --jq
+    jq -q --jq
+    text -LRsSAlBHtbj --limit --repo --state --search --author --label --base --head --title --body --json
     text --template --assignee --branch --workflow --job --status --milestone --color --user --event --owner --sort
     text --order --created
 gh api: text*
     flags -i --include --paginate --silent --slurp --verbose
-    text -qtXp --jq --template --method --preview
+    jq -q --jq
+    text -tXp --template --method --preview
     data -fFH --raw-field --field --header
 glab: sub
 glab mr, glab issue, glab ci: text*
     flags -cdwa --comments
     text -RsSAl --repo --state
+ansible-playbook: any*
+    flags -CDv --check --diff --syntax-check --list-tasks --list-hosts --list-tags
+    text -ltf --limit --tags --skip-tags --forks --start-at-task
 aws, gcloud, az: text*
     text --output --query --region --format --filter --limit --max-items --page-size --profile --project --zone
-    flags --no-cli-pager --no-paginate --quiet
+    flags --no-cli-pager --no-paginate --quiet --recursive --human-readable --summarize
 sqlite3: path sql* ; single
     flags -json -csv -readonly -header -noheader -line -list -column -table -markdown -box -html -quote -bail -batch
     flags -safe

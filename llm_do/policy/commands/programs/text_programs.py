@@ -270,6 +270,7 @@ csplit: path text*
 patch: path*
     flags -bEflNRsZ --dry-run --forward --force --silent --verbose --reverse
     text -pF --strip --fuzz
+    path -i --input
 ps: processes*
     flags -aAcdefFHjlLMmNTwxyZ --forest --headers --no-headers --everyone
     text -CGgopqstUu --format --sort --pid --ppid --user --cols
