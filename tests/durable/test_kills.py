@@ -1,0 +1,79 @@
+"""Processes that are killed before and after every commit of a durable run: it ends as if nothing had happened."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.durable.scenarios import effects_of
+from tests.durable.test_resumed_runs import without_times
+from tests.threads.thread_support import child
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not hasattr(os, "fork"), reason="processes can't be forked")]
+
+MOST = 80
+"""More commits than any of the runs has."""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A function that carries out a task, and returns the exit status of its process."""
+    script = Path(__file__).with_name("kill_process.py")
+    process = child(str(script), str(tmp_path_factory.mktemp("warm")), wait=False, stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    assert process.stdout is not None
+
+    def carry_out(root: Path, **task: Any) -> int:
+        process.stdin.write(json.dumps({"root": str(root), "thread": "t", **task}) + "\n")
+        process.stdin.flush()
+        answer = process.stdout.readline()
+        assert answer, process.stderr and process.stderr.read()
+        return int(answer)
+
+    yield carry_out
+    process.communicate()
+
+
+def result_of(root: Path) -> Any:
+    data = json.loads((root / "result").read_text())
+    data["calls"] = sorted(data["calls"], key=lambda each: each["call_id"])
+    return without_times(data)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "moments"),
+    [("nested", ("before", "after")), ("gather", ("after",)), ("gates", ("before",))],
+)
+def test_a_run_survives_a_kill_at_every_commit(
+    scenario: str, moments: tuple[str, ...], server: Any, tmp_path: Path
+) -> None:
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    assert server(whole, scenario=scenario) == 0
+    expected, done = result_of(whole), Counter(effects_of(whole))
+
+    for number in range(MOST):
+        for moment in moments:
+            root = tmp_path / f"{number}-{moment}"
+            root.mkdir()
+            status = server(root, scenario=scenario, commit=number, moment=moment)
+            if status == 0:
+                assert number > 10  # it has more commits than that
+                return
+            assert status == signal.SIGKILL
+            assert server(root, scenario=scenario) == 0, (number, moment)
+            assert result_of(root) == expected, (number, moment)
+            after = Counter(effects_of(root))
+            # Only what was in flight ran again, and nothing is missing.
+            assert after.keys() == done.keys(), (number, moment)
+            assert sum((after - done).values()) <= 3, (number, moment)
+            assert max((after - done).values(), default=0) <= 1, (number, moment)
+    raise AssertionError("it has too many commits")
