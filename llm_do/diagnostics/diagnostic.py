@@ -48,6 +48,7 @@ class Diagnostic:
         message: What is wrong and why, one sentence.
         place: Where.
         hint: What to do about it.
+        block: Lines to show as they are below the hint, such as what to write instead.
     """
 
     code: str
@@ -55,6 +56,7 @@ class Diagnostic:
     message: str
     place: Location
     hint: str | None = None
+    block: str | None = None
 
     @property
     def file(self) -> str:
@@ -81,12 +83,12 @@ class Diagnostic:
         """The finding that `to_dict` wrote."""
         end = data["end"] or {"line": 0, "column": 0}
         place = Location(data["file"], data["line"], data["column"], end["line"], end["column"])
-        return cls(data["code"], data["severity"], data["message"], place, data["hint"])
+        return cls(data["code"], data["severity"], data["message"], place, data["hint"], data.get("block"))
 
     def to_dict(self) -> dict[str, object]:
-        """The finding as JSON data, as `check --format json` prints it."""
+        """The finding as JSON data, as `check --format json` prints it; `block` only if there is one."""
         end = self.end
-        return {
+        data: dict[str, object] = {
             "code": self.code,
             "severity": self.severity,
             "message": self.message,
@@ -96,3 +98,4 @@ class Diagnostic:
             "end": {"line": end[0], "column": end[1]} if end else None,
             "hint": self.hint,
         }
+        return data if self.block is None else {**data, "block": self.block}

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from llm_do.formats.syntax.source import KeyPath, Node
 
-__all__ = ["server_hint", "split_command"]
+__all__ = ["server_hint", "split_command", "written_servers"]
 
 _BLOCKS = ("mcpServers", "mcp_servers", "servers")
 _TYPES = ("stdio", "http", "sse", "streamable-http", "streamable_http", "streamableHttp")
@@ -29,6 +29,22 @@ def split_command(text: str) -> list[str]:
         return [text]
 
 
+def written_servers(root: Node, path: KeyPath) -> str | None:
+    """Return what to write for a block of servers that was copied from another program's configuration, as JSON text.
+
+    Args:
+        root: The manifest.
+        path: Of the value that is wrong.
+    """
+    block = path[:1] if path[:1] and path[0] in _BLOCKS else path[:2] if path[1:2] and path[1] in _BLOCKS else None
+    if block is None:
+        return None
+    node = root.at(block)
+    data = node.data() if node is not None else None
+    servers = _servers(cast("dict[str, Any]", data)) if isinstance(data, dict) else {}
+    return f'"toolsets": {json.dumps(servers, ensure_ascii=False, indent=2)}' if servers else None
+
+
 def server_hint(root: Node, path: KeyPath) -> str | None:
     """Say what to write for a server that another program's configuration was copied from.
 
@@ -36,13 +52,6 @@ def server_hint(root: Node, path: KeyPath) -> str | None:
         root: The manifest.
         path: Of the value that is wrong.
     """
-    block = path[:1] if path[:1] and path[0] in _BLOCKS else path[:2] if path[1:2] and path[1] in _BLOCKS else None
-    if block is not None:
-        node = root.at(block)
-        data = node.data() if node is not None else None
-        servers = _servers(cast("dict[str, Any]", data)) if isinstance(data, dict) else {}
-        if servers:
-            return f'write the servers under "toolsets": {json.dumps(servers, ensure_ascii=False)}'
     if len(path) < 2 or path[0] != "toolsets":
         return None
     node = root.at(path[:2])

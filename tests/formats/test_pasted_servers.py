@@ -56,8 +56,9 @@ def test_a_whole_block_is_rewritten(key: str) -> None:
         "bar": {"type": "mcp", "url": "https://example.org/mcp"},
     }
     for manifest in ({key: block}, {"toolsets": {key: block}}, {"toolsets": {"mcpServers": {key: block}}}):
-        (hint,) = hints(**manifest)
-        assert json.loads(hint.removeprefix('write the servers under "toolsets": ')) == written
+        (found,) = parse_manifest(json.dumps({**BASE, **manifest}), "project.json").diagnostics
+        assert found.hint == "write the servers as they are below"
+        assert json.loads(f"{{{found.block}}}") == {"toolsets": written}
 
 
 @each_row(

@@ -68,6 +68,17 @@ def test_a_run_has_its_models_and_usage(filled: ThreadStore) -> None:
     ]
 
 
+def test_the_models_of_a_run_that_goes_on_are_added_to_those_before(store: ThreadStore) -> None:
+    async def go_on() -> None:
+        await store.begin_run(RunRecord("a", "running", "main", None, None, NOON), ThreadConfig())
+        for models in (["small", "big"], ["local", "big"]):
+            await store.write(Batch("a", totals=RunTotals(CHEAP, models)))
+
+    done(go_on())
+
+    assert [run.models for run in done(store.runs())] == [("small", "big", "local")]
+
+
 @pytest.mark.parametrize(
     ("by", "expected"),
     [

@@ -6,6 +6,8 @@ import json
 
 from hypothesis import given, strategies as st
 
+from llm_do import LinkError
+from llm_do.cli.actions.failure import failed_result
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.ui.reports.diagnostic_text import render_github, render_json, render_text, summary
 from tests.support.tables import each_row
@@ -122,6 +124,24 @@ def test_json_diagnostics_have_every_field_and_the_counts() -> None:
         "errors": 1,
         "warnings": 1,
     }
+
+
+def test_the_block_of_a_diagnostic_is_shown_as_it_is_wherever_the_diagnostic_is() -> None:
+    block = '"toolsets": {\n  "a": {}\x1b[2J\n}'
+    found = Diagnostic("LD120", "error", "wrong", Location("a.agent", 1, 1, 1, 6), "write this", block)
+
+    assert render_text([found], lambda _: "wrong: x\n").splitlines()[-4:] == [
+        "    = write this",
+        '      "toolsets": {',
+        '        "a": {}\\x1b[2J',
+        "      }",
+    ]
+    assert render_github([found]).endswith('wrong%0Awrite this%0A"toolsets": {%0A  "a": {}\\x1b[2J%0A}\n')
+    (data,) = json.loads(render_json([found]))["diagnostics"]
+    assert data["block"] == block
+    assert Diagnostic.from_dict(data) == found
+    (record,) = failed_result(LinkError("no", [found]))["errors"]
+    assert record["block"] == block
 
 
 def test_json_diagnostics_are_ascii() -> None:

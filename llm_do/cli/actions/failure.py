@@ -119,7 +119,9 @@ def _records(error: BaseException) -> list[ErrorRecord]:
         found = [item for item in error.diagnostics if item.severity == "error"]
         if found:
             return [
-                ErrorRecord("LinkError", f"{item.code}: {item.message}", None, item.file, item.line, item.hint)
+                ErrorRecord(
+                    "LinkError", f"{item.code}: {item.message}", None, item.file, item.line, item.hint, block=item.block
+                )
                 for item in found
             ]
     if isinstance(error, KeyboardInterrupt):

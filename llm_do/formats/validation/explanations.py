@@ -14,7 +14,7 @@ from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.codes import Problem, shape as problems
 from llm_do.diagnostics.codes.syntax import ambiguous_value, unquoted_text
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
-from llm_do.formats.pasted_servers import server_hint
+from llm_do.formats.pasted_servers import server_hint, written_servers
 from llm_do.formats.syntax.source import AmbiguousScalar, KeyPath, Node, format_key_path
 from llm_do.formats.validation.fields import CLASS_PATTERN, FUNCTION_PATTERN, NAME_PATTERN, TEXT_PATTERN
 from llm_do.formats.validation.keys import is_required, known_keys
@@ -84,6 +84,10 @@ def explain_error(model: type[BaseModel], root: Node, error: ValidationError) ->
 
 
 def _with_server_hint(root: Node, path: KeyPath, fault: Fault) -> Fault:
+    block = written_servers(root, path)
+    if block is not None:
+        hint = "write the servers as they are below"
+        return Fault(fault.loc, replace(fault.diagnostic, hint=hint, block=block))
     hint = server_hint(root, path)
     return fault if hint is None else Fault(fault.loc, replace(fault.diagnostic, hint=hint))
 

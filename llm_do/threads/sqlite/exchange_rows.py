@@ -67,9 +67,11 @@ def _write_totals(db: sqlite3.Connection, run_id: str, totals: RunTotals | None,
     if totals is None:
         db.execute("UPDATE runs SET exchanges = exchanges + ? WHERE id = ?", (exchanges, run_id))
         return
+    (known,) = db.execute("SELECT models FROM runs WHERE id = ?", (run_id,)).fetchone()
+    models = dict.fromkeys([*json.loads(known or "[]"), *totals.models])  # those of an earlier attempt come first
     db.execute(
         "UPDATE runs SET exchanges = exchanges + ?, usage = ?, models = ?, cost = ? WHERE id = ?",
-        (exchanges, json.dumps(totals.usage.to_dict()), json.dumps(totals.models), totals.usage.cost_usd, run_id),
+        (exchanges, json.dumps(totals.usage.to_dict()), json.dumps([*models]), totals.usage.cost_usd, run_id),
     )
 
 

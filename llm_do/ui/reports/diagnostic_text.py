@@ -69,6 +69,7 @@ def _block(item: Diagnostic, lines: Sequence[str], color: bool, width: int) -> l
         shown.append(f"{paint(f'{gutter} |', 'frame')} {paint(caret, item.severity) if color else caret}")
     if item.hint is not None:
         shown.append(f"{paint(f'{gutter} =', 'frame')} {escape_controls(item.hint)}")
+    shown += [f"{gutter}   {escape_controls(line)}".rstrip() for line in (item.block or "").splitlines()]
     return shown
 
 
@@ -189,8 +190,8 @@ def _command(item: Diagnostic) -> str:
             properties["endColumn"] = str(item.end[1])
     properties["title"] = item.code
     shown = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
-    hint = f"%0A{_data(item.hint)}" if item.hint is not None else ""
-    return f"::{item.severity} {shown}::{_data(item.message)}{hint}"
+    more = "".join(f"%0A{_data(text)}" for text in (item.hint, item.block) if text is not None)
+    return f"::{item.severity} {shown}::{_data(item.message)}{more}"
 
 
 def _data(text: str) -> str:
