@@ -14,7 +14,19 @@ from pathlib import Path
 
 from benchmarks.measure import read_report
 
-NAMES = ("startup", "whole_run", "in_process", "flows", "threads", "toolkits", "decide", "link", "memory", "blocks")
+NAMES = (
+    "startup",
+    "whole_run",
+    "in_process",
+    "flows",
+    "threads",
+    "toolkits",
+    "decide",
+    "link",
+    "memory",
+    "blocks",
+    "cassettes",
+)
 
 REPORT = Path(__file__).with_name("results.txt")
 

@@ -33,7 +33,7 @@ _LOGIN = re.compile(r"[a-z][a-z0-9+.-]*://([^/\s:@]*:([^/\s@]+)@)", re.IGNORECAS
 _QUOTE = r"(?:\\*[\"'])?"
 _HEADER = re.compile(
     rf"((?:proxy-)?authorization|x-api-key|api-key){_QUOTE}\s*[:=]\s*{_QUOTE}(?:(?:bearer|basic|token|digest|apikey)\s+)?"
-    r"(?!\[redacted)[A-Za-z0-9._~+/=:-]{4,}",
+    r"(?!\[redacted)[A-Za-z0-9._~+/=:-]{3,}[A-Za-z0-9_~+/=-]",
     re.IGNORECASE,
 )
 """A header and its value, in a header line, in JSON, or in JSON inside a JSON string."""
@@ -92,9 +92,9 @@ class Redactor:
 
 
 def _forms(secret: str) -> set[str]:
-    """How a secret may be spelled: as it is, in JSON, and in JSON inside a JSON string, such as a call's arguments."""
-    found = {secret}
-    for _ in range(2):
+    """How a secret may be spelled: as it is or as Python shows it, in JSON, and in JSON inside JSON strings."""
+    found = {secret, repr(secret)[1:-1]}
+    for _ in range(3):
         found |= {json.dumps(form, ensure_ascii=ascii)[1:-1] for form in found for ascii in (True, False)}
     return found
 

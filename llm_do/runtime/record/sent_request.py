@@ -128,10 +128,6 @@ class _Link:
     ids: int
     signatures: int
 
-    def is_of(self, message: ModelMessage) -> bool:
-        """Whether the message is the one seen, with the same parts."""
-        return self.message is message and self.parts is message.parts and self.count == len(self.parts)
-
 
 @frozen
 class _Setup:
@@ -226,7 +222,8 @@ class RequestReader:
         known = self._links
         count = 0
         for link, message in zip(known, messages, strict=False):
-            if not link.is_of(message):
+            # The messages seen, with the same parts: written out, since this is all that grows with a conversation.
+            if link.message is not message or link.parts is not message.parts or link.count != len(link.parts):
                 break
             count += 1
         links = known[: min(count, max(len(messages) - 1, 0))]
@@ -341,8 +338,10 @@ def _canonical(part: Mapping[str, Any], number: Callable[[str], str], sign: Call
 
 def ordered_part(part: Mapping[str, Any]) -> dict[str, Any]:
     """A part with its keys in the order in which they are written."""
-    names = [*(name for name in LEADING if name in part), *sorted(name for name in part if name not in LEADING)]
-    return {name: part[name] for name in names}
+    found = {name: part[name] for name in LEADING if name in part}
+    if len(found) < len(part):
+        found |= {name: part[name] for name in sorted(part) if name not in found}
+    return found
 
 
 def without_provider_ids(data: Any) -> Any:

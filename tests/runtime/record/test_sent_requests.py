@@ -93,6 +93,9 @@ DIFFERENT: dict[str, Sent] = {
     "tool's description": with_tool(description="Read a file"),
     "tool's schema": with_tool(parameters_json_schema={**SCHEMA, "required": []}),
     "tool's strictness": with_tool(strict=True),
+    "the order of a schema's keys": with_tool(parameters_json_schema=dict(reversed(SCHEMA.items()))),
+    "the order of a result's keys": conversation(result={"a": 1, "b": 2}),
+    "another order of a result's keys": conversation(result={"b": 2, "a": 1}),
     "one message fewer": changed(messages=conversation().messages[:2]),
     "failed result": changed(
         messages=(
@@ -110,6 +113,18 @@ DIFFERENT: dict[str, Sent] = {
 
 EQUAL: dict[str, Sent] = {
     "tool call id": conversation(call="xyz"),
+    "a signature, and a provider's ids": changed(
+        messages=(
+            conversation().messages[0],
+            ModelResponse(
+                [
+                    ThinkingPart("hm", signature="another", id="rs_1", provider_details={"item_id": "x"}),
+                    ToolCallPart("read_file", {"path": "a.txt"}, "abc", id="fc_1"),
+                ]
+            ),
+            conversation().messages[2],
+        )
+    ),
     "a time-out": changed(
         settings={"timeout": 3, "extra_headers": {"x": "y"}, "max_retries": 0, "base_url": "http://h"}
     ),
@@ -150,6 +165,12 @@ def test_what_a_provider_would_answer_differently_has_another_key(name: str) -> 
 @each_row("name", EQUAL)
 def test_what_a_provider_does_not_see_changes_no_key(name: str) -> None:
     assert EQUAL[name].key == conversation().key
+
+
+def test_settings_count_in_any_order() -> None:
+    one, other = {"temperature": 0.1, "seed": 2}, {"seed": 2, "temperature": 0.1}
+
+    assert changed(settings=one).key == changed(settings=other).key
 
 
 def test_a_key_is_the_same_after_a_round_trip_through_data() -> None:
