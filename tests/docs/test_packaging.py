@@ -70,6 +70,9 @@ def test_each_dependency_has_an_upper_bound(requirement: Requirement) -> None:
 def test_each_package_that_is_imported_is_listed_or_comes_with_one_that_is() -> None:
     graph = grimp.build_graph("llm_do", include_external_packages=True, cache_dir=None)
     outside = {module for module in graph.modules if graph.is_module_squashed(module)} - set(sys.stdlib_module_names)
+    # Whoever loads the plugin has pytest; nothing else may import it.
+    assert all(name.startswith("llm_do.pytest_plugin") for name in graph.find_modules_that_directly_import("pytest"))
+    outside.discard("pytest")
     assert "pydantic_ai" in outside
     owners = packages_distributions()
     names = {module: {canonicalize_name(name) for name in owners[module]} for module in outside}
