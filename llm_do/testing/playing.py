@@ -22,14 +22,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Unpack, cast, get_args
+from typing import TYPE_CHECKING, Any, Unpack, cast, get_args
 
 from llm_do._startup.frozen import frozen
 from llm_do.runtime.session.run_options import PlayOptions, check_options
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project
-    from llm_do.runtime.approval.broker import Answer, ApprovalDecision, ApprovalRequest
+    from llm_do.runtime.approval.broker import Answer, ApprovalDecision, ApprovalMode, ApprovalRequest
     from llm_do.runtime.record.events import Event
     from llm_do.runtime.record.results import RunResult
     from llm_do.runtime.runtime import Runtime
@@ -134,7 +134,7 @@ def play(
     input: object = None,
     *,
     answers: Sequence[Mapping[str, Any]] | Mapping[str, Any] | str | os.PathLike[str] | None = None,
-    approvals: Mapping[str, Answer] | Literal["approve_all", "reject_all"] | Answer = "once",
+    approvals: Mapping[str, Answer] | ApprovalMode | Answer = "once",
     entry: str | None = None,
     thread_id: str | None = None,
     user_id: str | None = None,
@@ -154,7 +154,8 @@ def play(
             the path of a file. In a conversation the list continues from one input to the next. With None every agent
             uses its own model.
         approvals: How requests for approval are answered: one answer for all (`once`, `all`, `session`, `always`,
-            `deny`, `abort` or `unanswered`), or answers by tool name, where all other tools are denied.
+            `deny`, `abort` or `unanswered`), or answers by tool name, where all other tools are denied. `prompt` is a
+            run without a terminal, where no one can be asked.
         entry: The agent, flow or function to run instead of the project's entry.
         thread_id: The thread that the runs belong to. It is kept in memory unless `store` is set.
         user_id: The user that the runs belong to.
@@ -275,9 +276,11 @@ async def _run_turns(
 class _Approver:
     """Answers requests for approval, all alike or by tool name."""
 
-    def __init__(self, approvals: Mapping[str, Answer] | Literal["approve_all", "reject_all"] | Answer) -> None:
-        self.mode: Literal["approve_all", "reject_all"] | None = None
-        if not isinstance(approvals, Mapping) and (approvals == "approve_all" or approvals == "reject_all"):
+    def __init__(self, approvals: Mapping[str, Answer] | ApprovalMode | Answer) -> None:
+        self.mode: ApprovalMode | None = None
+        if not isinstance(approvals, Mapping) and (
+            approvals == "approve_all" or approvals == "reject_all" or approvals == "prompt"
+        ):
             self.mode = approvals
         self.questions: list[Question] = []
         self._approvals = approvals
@@ -293,11 +296,11 @@ class _Approver:
 
 
 def _check_answers(approvals: Mapping[str, Answer] | str) -> None:
-    from llm_do.runtime.approval.broker import Answer
+    from llm_do.runtime.approval.broker import Answer, ApprovalMode
 
     by_tool = isinstance(approvals, Mapping)
     for answer in approvals.values() if isinstance(approvals, Mapping) else (approvals,):
-        if answer not in get_args(Answer) and (by_tool or answer not in ("approve_all", "reject_all")):
+        if answer not in get_args(Answer) and (by_tool or answer not in get_args(ApprovalMode)):
             raise ValueError(f"{answer!r} is not an answer; answers are {', '.join(get_args(Answer))}")
 
 

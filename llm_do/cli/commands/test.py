@@ -76,6 +76,12 @@ def run(
             "-j", metavar="N", min=1, help="Run N tests at once; by default one per processor.", show_default=False
         ),
     ] = None,
+    past: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="RUN", help="Make a test of a recorded run, by its id or a prefix.", show_default=False
+        ),
+    ] = None,
     seconds: p.ImportSeconds = p.IMPORT_SECONDS,
     _debug: p.Debug = False,
     no_color: p.NoColor = False,
@@ -92,6 +98,7 @@ def run(
       llm-do test examples/receipts -k total
       llm-do test --record-missing
       llm-do test --live --repeat 5 --model openai:gpt-5-mini
+      llm-do test --from 3f9a2b1c
       llm-do test --format junit --output report.xml
     """
     from llm_do._startup.process import disable_plugins
@@ -116,6 +123,7 @@ def run(
         processes=processes,
         watch=watch,
         base=base,
+        run=past,
         seconds=seconds,
         no_color=no_color,
     )

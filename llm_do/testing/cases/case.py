@@ -13,7 +13,7 @@ from llm_do.linker.sources.test_files import CASSETTES, ENDING, FOLDER, TestSour
 
 if TYPE_CHECKING:
     from llm_do.formats.syntax.source import KeyPath
-    from llm_do.runtime.approval.broker import Answer
+    from llm_do.runtime.approval.broker import Answer, ApprovalMode
 
 __all__ = ["Case", "Column", "Mode", "Plan", "all_cases", "columns_of"]
 
@@ -138,11 +138,11 @@ class Case:
         return list(self.written.inputs) if self.written.inputs is not None else [self.written.input]
 
     @property
-    def approvals(self) -> Mapping[str, Answer] | Answer:
+    def approvals(self) -> Mapping[str, Answer] | Answer | ApprovalMode:
         """The answers to requests for approval, as `play` takes them."""
         answer = self.defaults.answer if self.written.answer is None else self.written.answer
-        if answer is None:
-            return "unanswered"
+        if answer is None or answer == "nobody":
+            return "prompt"  # the words that a model reads are then those of a run without a terminal
         if isinstance(answer, str):
             return _answer(answer)
         return {tool: _answer(each) for tool, each in answer.items()}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from llm_do._startup.frozen import frozen
 from llm_do.errors import CassetteMissError, LlmDoError, RunTimeoutError
@@ -14,6 +15,7 @@ from llm_do.runtime.record.results import Usage, output_text
 from llm_do.testing.cases.calls import Call, CallPatterns, calls_of
 from llm_do.testing.cases.contents import Content, Finding, check_content
 from llm_do.testing.cases.results import Failure
+from llm_do.testing.cassettes.masks import Masks
 from llm_do.text.json_data import to_json_data
 
 if TYPE_CHECKING:
@@ -76,6 +78,13 @@ class Ran:
         """What the entry returned, as text."""
         output = self.played.output
         return None if output is None else output_text(output)
+
+    def portable(self, data: list[object]) -> list[object]:
+        """Data with `<project>` for the folder of the run, which has another name each time."""
+        text = json.dumps(data, ensure_ascii=False)
+        if str(self.workspace.root) not in text:
+            return data
+        return cast("list[object]", json.loads(Masks(self.workspace.root, str).portable(text)))
 
 
 def check_run(ran: Ran) -> list[Failure]:
@@ -151,7 +160,8 @@ def _check_output(ran: Ran) -> Iterator[Failure]:
     expected = ran.case.expect.output
     if expected is None:
         return
-    content = Content("the output", ran.output or "", to_json_data(ran.played.output))
+    text, data = ran.portable([ran.output or "", to_json_data(ran.played.output)])
+    content = Content("the output", str(text), data)
     for finding in check_content(expected, content, ran.workspace.root, _source(ran), ran.played):
         yield _found(ran, finding, "output")
 
@@ -235,7 +245,10 @@ def _check_file(ran: Ran, root: Root, name: str, expected: FileContentFile) -> I
     except UnicodeDecodeError:
         yield _fail(ran, f"{name} is not UTF-8 text", "files", name)
         return
-    for finding in check_content(expected, Content(name, text, text), ran.workspace.root, _source(ran), ran.played):
+    (text,) = ran.portable([text])
+    for finding in check_content(
+        expected, Content(name, str(text), text), ran.workspace.root, _source(ran), ran.played
+    ):
         yield _found(ran, finding, "files", name)
 
 

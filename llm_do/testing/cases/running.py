@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 import traceback
@@ -10,7 +11,7 @@ from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from llm_do._startup.frozen import frozen
 from llm_do.concurrency.event_loops import run_blocking
@@ -21,6 +22,7 @@ from llm_do.testing.cases.offline_transport import OfflineTransport, is_scripted
 from llm_do.testing.cases.results import CaseResult, CaseStatus, Failure, cost_note
 from llm_do.testing.cases.workspace import Workspace, open_workspace
 from llm_do.testing.cassettes.files import check_target, player_of, recorder_for
+from llm_do.testing.cassettes.masks import PROJECT, Masks
 from llm_do.testing.cassettes.player import CassettePlayer
 from llm_do.testing.cassettes.recorder import CassetteRecorder, write_cassette
 from llm_do.testing.judge import ask_judge
@@ -173,7 +175,7 @@ def _run(case: Case, plan: Plan, workspace: Workspace, transport: _Transport) ->
     started = time.monotonic()
     played = play(
         workspace.project,
-        case.inputs,
+        _here(case.inputs, workspace),
         approvals=case.approvals,
         entry=case.entry,
         thread_id=case.thread,
@@ -186,6 +188,12 @@ def _run(case: Case, plan: Plan, workspace: Workspace, transport: _Transport) ->
     )
     seconds = time.monotonic() - started
     return Ran(case, workspace, played, seconds, is_free=isinstance(transport, OfflineTransport))
+
+
+def _here(inputs: list[object], workspace: Workspace) -> list[object]:
+    """The inputs, with the project's folder where they say `<project>`."""
+    text = json.dumps(inputs, ensure_ascii=False)
+    return cast("list[object]", json.loads(Masks(workspace.root, str).here(text))) if PROJECT in text else inputs
 
 
 def _misses(transport: _Transport, plan: Plan) -> list[Failure]:

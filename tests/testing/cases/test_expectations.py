@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from textwrap import indent
 from typing import Any
@@ -246,3 +247,17 @@ def test_usage_of_a_scripted_run_costs_nothing(tmp_path: Path) -> None:
     found = result(desk(tmp_path, HEAD + "      at_most: {usd: 0}"))
     assert (found.status, found.cost, found.usage.requests) == ("passed", 0, 3)
     assert found.output == "Made out/minutes.md."
+
+
+def test_the_projects_folder_has_a_name_that_doesnt_change(tmp_path: Path) -> None:
+    answers = [
+        {"tools": [{"name": "read_file", "args": {"path": "notes.txt"}}], "expect": f"{os.sep}desk/notes.txt"},
+        {"text": "{input}"},
+    ]
+    tests = """
+        tests:
+          - name: reads a path
+            input: Read <project>/notes.txt
+            expect: {output: {equals: Read <project>/notes.txt}, tools: [read_file(notes.txt)]}
+    """
+    assert result(desk(tmp_path / "desk", tests, answers=answers)).failures == ()

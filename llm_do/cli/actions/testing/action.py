@@ -47,6 +47,10 @@ def run_tests(options: TestOptions, results: Results) -> int:
     """
     options.check()
     path = project_at(options.project)
+    if options.run is not None:
+        from llm_do.cli.actions.testing.past_runs import make_test
+
+        return make_test(path, options.run, results, no_color=options.no_color)
     target = _report_target(options)
     if options.watch:
         from llm_do.cli.actions.testing.watching import watch_tests

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from typing import Literal
 
 from llm_do._startup.frozen import frozen
@@ -29,6 +30,7 @@ class TestOptions:
         processes: How many tests run at once.
         watch: Run again what a changed file can reach.
         base: The JSON report to compare with.
+        run: The recorded run to make a test of.
         seconds: Seconds that importing one Python file may take.
         no_color: Don't use colours.
     """
@@ -48,6 +50,7 @@ class TestOptions:
     processes: int | None = None
     watch: bool = False
     base: str | None = None
+    run: str | None = None
     seconds: float = 30.0
     no_color: bool = False
 
@@ -58,6 +61,8 @@ class TestOptions:
             UsageError: They do.
         """
         modes = {"--record": self.record, "--record-missing": self.record_missing, "--live": self.live}
+        if self.run is not None:
+            self._check_alone(modes)
         chosen = [name for name, is_set in modes.items() if is_set]
         if len(chosen) > 1:
             raise UsageError(f"{' and '.join(chosen)} exclude each other", hint="Keep one of them.")
@@ -72,6 +77,13 @@ class TestOptions:
             )
 
         self._check_report()
+
+    def _check_alone(self, modes: Mapping[str, bool]) -> None:
+        others = {**modes, "-k": self.text, "--model": self.models, "--matrix": self.matrix, "--watch": self.watch}
+        others |= {"--repeat": self.repeat, "--output": self.output, "--format": self.form != "text"}
+        named = next((name for name, value in others.items() if value), None)
+        if named is not None:
+            raise UsageError(f"--from and {named} exclude each other", hint="Make the test first, then run it.")
 
     def _check_report(self) -> None:
         if self.base is not None and self.form != "markdown":
