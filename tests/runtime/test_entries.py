@@ -290,3 +290,14 @@ def test_a_json_schema_tool_called_from_python_is_validated_too() -> None:
         return good
 
     assert carry_out(runtime_of([], main, tools={"query": Query()})).output == 1
+
+
+def test_an_entry_annotated_with_text_gets_the_prompts_text() -> None:
+    async def main(input: str, ctx: CallContext) -> str:
+        return f"{input}!"
+
+    def other(input: Any, ctx: CallContext) -> str:
+        return input.input
+
+    assert carry_out(runtime_of([], main), "go").output == "go!"
+    assert carry_out(runtime_of([], other), "go").output == "go"

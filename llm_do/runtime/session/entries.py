@@ -12,6 +12,7 @@ from llm_do.concurrency.run_end import reraise_if_cancelled
 from llm_do.errors import EntryError, InputError, LlmDoError, UsageError
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.faults import project_error
+from llm_do.project.functions import input_annotation
 from llm_do.project.inputs import AnyInput, PromptInput, describe_input, to_input
 from llm_do.runtime.call.call_scope import CallScope, CallSite, input_data
 from llm_do.runtime.call.function_call import call_code
@@ -173,13 +174,21 @@ class FunctionEntry:
         """
         async with CallScope(ctx, listed=False) as scope:
             try:
-                output = await call_code(self.function, input, ctx)
+                output = await call_code(self.function, self._argument(input), ctx)
             except LlmDoError:
                 raise
             except BaseException as error:
                 reraise_if_cancelled(error)
                 raise entry_error(self.name, error, ctx) from error
             return scope.returns(output, self.function)
+
+    def _argument(self, input: BaseModel) -> object:
+        """The input as the function takes it: as text, if its parameter is annotated with `str`."""
+        try:
+            annotation = input_annotation(self.function)
+        except (StopIteration, TypeError, ValueError):
+            return input  # the call itself says what is wrong
+        return input.input if annotation is str and isinstance(input, PromptInput) else input
 
 
 @dataclass(frozen=True, eq=False)
