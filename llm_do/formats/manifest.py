@@ -196,7 +196,8 @@ class SandboxFile(Strict):
         description="Folders outside the project that they may write to; `.git`, apart from its hooks and settings.",
     )
     readable: list[Glob] = Field(
-        default_factory=list[Glob], description="Globs of files that may hold secrets and that they may read anyway."
+        default_factory=list[Glob],
+        description="Globs of files that may hold secrets and that they may read anyway; `~/.kube` works too.",
     )
 
 

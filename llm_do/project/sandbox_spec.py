@@ -20,7 +20,8 @@ class SandboxSpec:
         mode: `auto` confines commands where the machine can, `required` lets none run unasked where it can't, `off`
             confines none.
         writable: Folders outside the project in which commands may write, and `.git` for those that commit.
-        readable: Globs of files that may hold secrets and that commands may read anyway.
+        readable: Globs of the project's files that may hold secrets, and paths in the home folder (`~/.kube`), that
+            commands may read anyway.
     """
 
     mode: SandboxMode = "auto"

@@ -239,6 +239,22 @@ def test_nothing_stays_behind_even_without_its_mark(backend: str, root: Path) ->
     assert not any(nap.encode() in line for line in lines)
 
 
+def test_a_named_secret_of_the_home_folder_is_found_in_that_of_commands(
+    backend: str, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = root.parent / "home"
+    for name in (".kube/config", ".docker/config.json", ".docker/contexts/x", ".aws/credentials", ".gitconfig"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text(f"{name}\n")
+    monkeypatch.setenv("HOME", str(home))
+    spec = SandboxSpec(readable=["~/.kube", "~/.docker/config.json"])
+    found = sh(root, "cat ~/.kube/config ~/.docker/config.json; cat ~/.gitconfig ~/.aws/credentials", sandbox=spec)
+    settings = "" if backend == "bubblewrap" else ".gitconfig\n"  # with mounts, the tests' temporary folder isn't seen
+    assert found["stdout"] == f".kube/config\n.docker/config.json\n{settings}"
+    hidden = sh(root, f"cat {home}/.aws/*; echo evil > {home}/.kube/config; echo evil > ~/.kube/config", sandbox=spec)
+    assert (hidden["stdout"], (home / ".kube/config").read_text()) == ("", ".kube/config\n")
+
+
 def test_declared_folders_can_be_written(backend: str, root: Path) -> None:
     (root.parent / "cache").mkdir()
     spec = SandboxSpec(writable=["../cache"])

@@ -23,6 +23,7 @@ from llm_do.project.sandbox_spec import SandboxSpec
 from llm_do.toolsets.shell.sandbox import bubblewrap, landlock
 from llm_do.toolsets.shell.sandbox.backends import Backend
 from llm_do.toolsets.shell.sandbox.denied_paths import find_denied
+from llm_do.toolsets.shell.sandbox.home_links import link_home, named_in_home
 from llm_do.toolsets.shell.sandbox.kept_paths import KeptPaths, keep_paths
 from llm_do.toolsets.shell.sandbox.tool_homes import tool_homes
 from llm_do.toolsets.shell.sandbox.wall import Wall
@@ -93,6 +94,8 @@ class Confinement:
 def confine(argv: Sequence[str], wall: Wall, cwd: Path, backend: Backend) -> Confinement:
     """Put a command behind a wall."""
     scratch = _scratch(wall.root)
+    if not wall.confined:
+        link_home(scratch / "home", wall.named)
     if backend == "bubblewrap":
         temporary = Path("/tmp") if wall.hides_temporary_files else scratch
         return Confinement(bubblewrap.wrap(argv, wall, scratch, cwd), _environment(temporary, wall))
@@ -132,12 +135,15 @@ def command_wall(root: Path, scan: CodeScan, sight: Sight, spec: SandboxSpec, *,
     """Return the wall of a command that may write what isn't code."""
     real = root.resolve()
     unread = [] if sight.git else [path for path in scan.secrets if not matches_any_path(path, spec.readable)]
-    hidden = [*_below(real, unread), *_home_secrets(), *_sockets(real, keep_own=network), real / FOLDER]
+    named = named_in_home(spec.readable)
+    secrets = [path for path in _home_secrets() if not _is_below(path, named)]
+    hidden = [*_below(real, unread), *secrets, *_sockets(real, keep_own=network), real / FOLDER]
     # A program's own folder in the project can be read anyway, and made visible it couldn't be written.
-    shown = [*(folder for folder in sight.visible if not folder.is_relative_to(real)), real / FOLDER / "artifacts"]
+    needed = [folder for folder in sight.visible if not folder.is_relative_to(real)]
+    shown = [*needed, *named, real / FOLDER / "artifacts"]
     more = [Path(os.path.realpath(real / Path(folder).expanduser())) for folder in spec.writable]
     if not scan.complete:
-        return Wall(real, more, [real], hidden, shown, network)
+        return Wall(real, more, [real], hidden, shown, network, named)
     kept = _kept(real, scan, tuple(path.relative_to(real).as_posix() for path in more if real in path.parents))
     single = list(kept.single)
     if real / ".git" in more:
@@ -147,7 +153,8 @@ def command_wall(root: Path, scan: CodeScan, sight: Sight, spec: SandboxSpec, *,
     free = [folder for path in kept.held for folder in _folders(real / path)]
     above = {parent for path in (*read_only, *hidden) for parent in path.parents if parent.is_relative_to(real)}
     fixed = [path for path in sorted(above) if not kept.is_closed(path.relative_to(real).as_posix())]
-    return Wall(real, [real, *more, *free, *_below(real, sorted(kept.open)), *fixed], read_only, hidden, shown, network)
+    writable = [real, *more, *free, *_below(real, sorted(kept.open)), *fixed]
+    return Wall(real, writable, read_only, hidden, shown, network, named)
 
 
 def closed_wall(wall: Wall, denied: DeniedEffects, sight: Sight) -> Wall:

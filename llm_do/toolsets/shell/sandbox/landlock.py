@@ -78,9 +78,9 @@ def _rules(wall: Wall, scratch: Path) -> Iterator[tuple[str, int]]:
             yield from _readable(entry.path, hidden)
     if wall.confined:
         yield from _readable(str(wall.root), hidden)
-    for folder in map(str, wall.visible):
-        if os.path.isdir(folder) and (wall.confined or any(folder.startswith(f"{path}/") for path in hidden.paths)):
-            yield folder, _READ
+    for shown in map(str, wall.visible):
+        if os.path.exists(shown) and (wall.confined or any(shown.startswith(f"{path}/") for path in hidden.paths)):
+            yield shown, _READ if os.path.isdir(shown) else _READ & ~_READ_DIR
     for folder in wall.writable:
         yield from _writable(str(folder), kept)
 

@@ -27,8 +27,9 @@ class Wall:
         writable: Folders in which files may be written. None of them can itself be renamed or removed.
         read_only: Files and folders in these that can't be written, renamed or removed.
         hidden: Files and folders that can't be read either.
-        visible: Folders that can be read even where a folder above them is hidden, such as that of a program.
+        visible: What can be read even where a folder above it is hidden, such as the folder of a program.
         network: Whether the command may use the network.
+        named: Paths in the home folder that a command finds in its own one too.
         confined: Whether only the project and the system's programs are visible.
     """
 
@@ -38,6 +39,7 @@ class Wall:
     hidden: Sequence[Path] = ()
     visible: Sequence[Path] = ()
     network: bool = False
+    named: Sequence[Path] = ()
     confined: bool = False
 
     @property
