@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from llm_do import AgentSpec, CallContext, RunError, Swarm
 from llm_do.flows import MemberFailure, ParallelGroup, SerialGroup
@@ -29,7 +29,6 @@ def test_parallel_members_overlap() -> None:
     assert text_of(run_flow(ParallelGroup("all", [waiting(name) for name in "abc"]))) == "a\n\nb\n\nc"
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.permutations(range(4)))
 def test_outputs_are_joined_in_declared_order_whichever_ends_first(order: list[int]) -> None:
     ended: list[int] = []

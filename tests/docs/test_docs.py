@@ -24,12 +24,13 @@ from pathlib import Path
 import pytest
 
 from tests.cli.cli_processes import BATCH
+from tests.support.tables import sampled
 
 ROOT = Path(__file__).parents[2]
 ELSEWHERE = {"diagnostics.md"}
 """Pages whose examples other tests run."""
 
-LONG = {"tutorial.md", "toolsets.md"}
+LONG = {"tutorial.md", "toolsets.md", "ci.md"}
 """Pages of many commands, or commands that take long: they run among the slow tests."""
 
 DOCUMENTS = [ROOT / "README.md", *sorted(path for path in (ROOT / "docs").glob("*.md") if path.name not in ELSEWHERE)]
@@ -157,7 +158,7 @@ def check_output(printed: str, expected: str, where: str) -> None:
     assert re.fullmatch(pattern, printed.strip(), re.DOTALL), f"{where} printed:\n{printed}\nand not:\n{expected}"
 
 
-@pytest.mark.parametrize("name", sorted(path.parent.name for path in ROOT.glob("examples/*/answers.yaml")))
+@pytest.mark.parametrize("name", sampled(sorted(path.parent.name for path in ROOT.glob("examples/*/answers.yaml"))))
 def test_the_commands_of_an_examples_readme_run(name: str, session: Path) -> None:
     readme = (session / "examples" / name / "README.md").read_text(encoding="utf-8")
     commands = re.findall(r"^ {4}((?:llm-do|cp) .+)$", readme, re.MULTILINE)

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
@@ -139,7 +139,6 @@ schemas = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(schemas)
 def test_any_schemas_bounded_form_is_a_valid_schema_that_fits_on_one_line(schema: dict[str, Any]) -> None:
     bounded = bounded_schema(schema)

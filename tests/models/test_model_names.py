@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from pydantic_ai.models import known_model_names
 from pydantic_ai.providers import infer_provider_class
 
@@ -76,7 +76,6 @@ def test_a_valid_name_passes(name: str) -> None:
     check_model_name(name, registered=["mine"])
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_any_text_can_be_parsed_and_checked_as_a_name(name: str) -> None:
     prefix, rest = split_name(name)

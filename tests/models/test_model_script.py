@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from pydantic import BaseModel
 from pydantic_ai import Agent, NativeOutput
 from pydantic_ai.exceptions import ModelConnectionError, ModelHTTPError, ModelRateLimitError
@@ -186,7 +186,6 @@ def test_an_invalid_script_is_reported_with_its_line(script: str, line: int, mes
     assert raised.value.file == "answers.yaml"
 
 
-@settings(deadline=None)
 @given(st.text(alphabet=st.sampled_from("-{}[]:,'\"&*!#|>\n \tatext0.:agents")))
 def test_any_text_is_a_script_or_a_typed_error(text: str) -> None:
     with suppress(ModelUnavailableError):

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from pydantic_ai import RunContext
 
 from llm_do import CallContext
@@ -54,7 +54,6 @@ def _hops(hops: int, meters: list[Any] | None = None) -> Callable[..., Awaitable
 
 
 @given(st.integers(0, 120), st.integers(0, 4), st.sampled_from(["approve_all", "ask"]), st.booleans())
-@settings(max_examples=60, deadline=None)
 def test_a_run_cancelled_at_any_moment_leaves_nothing_open(steps: int, hops: int, mode: str, streamed: bool) -> None:
     async def scenario() -> None:
         meters: list[Any] = []
@@ -116,7 +115,6 @@ def test_a_runs_tasks_end_with_it_after_however_many_turns_of_the_loop_it_is_can
 
 
 @given(st.integers(1, 60))
-@settings(max_examples=30, deadline=None)
 def test_a_run_interrupted_at_any_moment_can_be_continued(steps: int) -> None:
     async def scenario() -> None:
         main = agent(

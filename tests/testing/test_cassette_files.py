@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from pydantic_ai.messages import BinaryContent, FilePart, ModelResponse, TextPart
 
 from llm_do import UsageError
@@ -99,7 +99,6 @@ DATA = st.recursive(
 
 
 @given(DATA)
-@settings(max_examples=50, deadline=None)
 def test_texts_of_several_lines_are_read_back_whatever_they_stand_in(data: Any) -> None:
     assert without_lines(json.loads(json.dumps(with_lines(data)))) == data
 

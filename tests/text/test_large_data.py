@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from llm_do.text import large_data
 from llm_do.text.json_data import NotDataError, to_json_data
@@ -23,7 +23,6 @@ VALUES: Any = st.recursive(
 
 
 @given(VALUES, st.integers(2, 12))
-@settings(deadline=None)
 def test_parts_make_the_same_json(value: Any, nodes: int) -> None:
     before = large_data._NODES, large_data._CHARACTERS
     large_data._NODES, large_data._CHARACTERS = nodes, nodes * 2

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolReturnPart, UserPromptPart
 
 from llm_do import tool
@@ -41,7 +41,6 @@ def history_of(shape: list[int]) -> list[ModelMessage]:
     return made
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=8), st.integers(0, 14), st.integers(1, 4000), st.integers(0, 3))
 def test_the_history_stays_valid_whatever_is_left_out(shape: list[int], recent: int, limit: int, cut: int) -> None:
     history = history_of(shape)

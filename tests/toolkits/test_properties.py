@@ -145,7 +145,7 @@ def played(a: dict[str, Gate], b: dict[str, Gate], requested: list[Any], **optio
     )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(machines, machines, batches, st.sampled_from(["hide", "refuse"]))
 def test_a_run_does_what_the_model_of_it_does(
     a: dict[str, Gate], b: dict[str, Gate], requested: list[Any], gate: str
@@ -185,7 +185,6 @@ def _seen(requested: list[Any], turn: int, number: int) -> int:
     return sum(len(batch) > number for batch in requested[:turn])
 
 
-@settings(max_examples=400, deadline=None)
 @given(machines, st.sets(st.sampled_from(STATES)))
 def test_the_analysis_finds_what_trying_everything_finds(machine: dict[str, Gate], initial: set[str]) -> None:
     found = analyse(machine, initial)

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from llm_do.errors import BudgetError, LlmDoError
 from llm_do.runtime.record import events
@@ -130,7 +130,6 @@ def test_events_without_a_line_have_a_description(one: events.Event, words: str)
     assert describe(one) == words
 
 
-@settings(deadline=None)
 @given(st.text(), st.text())
 def test_no_text_can_add_a_line(path: str, text: str) -> None:
     line = event_line(event(events.ToolCallEvent, path, tool_name=text, tool_call_id="t", args={text: text}))
@@ -139,14 +138,12 @@ def test_no_text_can_add_a_line(path: str, text: str) -> None:
     assert line.isprintable()
 
 
-@settings(deadline=None)
 @given(st.text(max_size=400), st.integers(2, 80))
 def test_shortened_text_never_exceeds_the_limit(text: str, limit: int) -> None:
     assert len(shorten_middle(text, limit)) <= limit
     assert len(call_text("f", {"a": text}, limit)) <= limit + 3
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="日本語abc", max_size=100), st.integers(2, 60))
 def test_wrapping_loses_nothing_and_truncated_text_fits(text: str, columns: int) -> None:
     assert "".join(wrap(text, columns)) == text

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyte
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from llm_do.runtime.record import events
 from llm_do.ui.live.block import Block
@@ -344,7 +344,6 @@ def test_narrowing_the_terminal_removes_the_old_block() -> None:
 
 
 @given(st.lists(st.text(max_size=60), max_size=6), st.integers(20, 90))
-@settings(max_examples=60, deadline=None)
 def test_the_tree_always_fits_the_terminal(texts: list[str], columns: int) -> None:
     tree = CallTree()
     tree.update(event(events.CallStartedEvent, input={}))
@@ -359,7 +358,6 @@ def test_the_tree_always_fits_the_terminal(texts: list[str], columns: int) -> No
 
 
 @given(st.text(max_size=200), st.booleans())
-@settings(max_examples=100, deadline=None)
 def test_rendered_markdown_only_sets_styles(text: str, color: bool) -> None:
     drawn = re.sub(r"\x1b\[[0-9;]*m", "", render_markdown(f"# {text}", 80, color=color))
 
@@ -367,7 +365,6 @@ def test_rendered_markdown_only_sets_styles(text: str, color: bool) -> None:
 
 
 @given(st.lists(st.text("abcäß漢", min_size=1, max_size=12), min_size=1, max_size=30), st.integers(25, 90))
-@settings(max_examples=60, deadline=None)
 def test_rendered_markdown_keeps_every_word_and_fits(words: list[str], columns: int) -> None:
     drawn = render_markdown(f"**{words[0]}** {' '.join(words[1:])}", columns)
 

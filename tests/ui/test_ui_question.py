@@ -4,7 +4,7 @@ import re
 import unicodedata
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from llm_do.policy.values import ToolCallInfo
 from llm_do.runtime.approval.broker import ApprovalRequest
@@ -202,7 +202,6 @@ def test_without_unicode_and_colours_a_question_is_ascii() -> None:
     assert text.splitlines()[0].startswith("+ writer wants")
 
 
-@settings(deadline=None)
 @given(st.lists(st.text(alphabet="ab日", min_size=1, max_size=12)), st.integers(2, 30))
 def test_wrapping_breaks_only_words_that_do_not_fit_and_loses_none(words: list[str], columns: int) -> None:
     pieces = list(wrap_words(" ".join(words), columns))
@@ -215,7 +214,6 @@ def test_wrapping_breaks_only_words_that_do_not_fit_and_loses_none(words: list[s
     assert {word for word in words if fits(word)} <= set(" ".join(pieces).split())
 
 
-@settings(deadline=None)
 @given(st.text(max_size=300), st.text(max_size=60), st.integers(20, 200))
 def test_no_text_of_a_model_is_at_the_start_of_a_line_or_acts_on_the_terminal(
     value: str, name: str, columns: int
@@ -228,7 +226,6 @@ def test_no_text_of_a_model_is_at_the_start_of_a_line_or_acts_on_the_terminal(
     assert all(char.isprintable() for line in lines for char in line)
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="ab日 \n\\", min_size=1, max_size=300), st.integers(23, 90))
 def test_a_value_is_shown_in_full(value: str, columns: int) -> None:
     [(_, shown)] = format_arguments({"text": value})
@@ -249,7 +246,6 @@ def test_a_value_is_shown_in_full(value: str, columns: int) -> None:
     assert ["".join(line.split()) for line in found] == ["".join(line.split()) for line in lines]
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="日本e\u0301 abc\n", min_size=1, max_size=200), st.integers(30, 90), st.integers(5, 40))
 def test_no_line_is_wider_than_the_terminal_and_no_question_higher(value: str, columns: int, rows: int) -> None:
     question = question_of(request(args={"text": value}, diff=DIFF, total=2), Frame(columns))

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from pydantic import BaseModel
 from pydantic_ai import RunContext
 
@@ -316,7 +316,6 @@ def test_too_much_invalid_structured_output_is_a_model_error(output_type: Any) -
     st.lists(st.sampled_from(["add", "nope", "fail", "inner", "bad"]), min_size=1, max_size=5),
     st.sampled_from(["steps", "loop", "budget", "tools"]),
 )
-@settings(max_examples=30, deadline=None)
 def test_a_run_ended_by_any_limit_has_a_valid_history(names: list[str], kind: str) -> None:
     def fail() -> str:
         raise ToolError("no")
