@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from llm_do.cli.process.streams import Results, warn
 from llm_do.errors import UsageError
 from llm_do.linker.sources.project_root import locate_project
 from llm_do.testing.cases.case import all_cases, columns_of
+from llm_do.testing.cases.suite import select
 from llm_do.testing.watching.file_watch import FileWatch
 from llm_do.testing.watching.reach import Connections, Reach
 from llm_do.text.sanitizer import sanitize
@@ -45,6 +47,7 @@ class _Watching:
         self._watch = FileWatch(self._root, wait=time.sleep)
         self._reach: Reach | None = None
         self._pending: set[Path] = set()
+        self._last_code = 0
 
     def run(self) -> int:
         code = 0
@@ -55,17 +58,21 @@ class _Watching:
                 if not changed:
                     self._results.write("watching for changes; Ctrl-C ends\n")
                     changed = self._watch.wait_for_changes()
-                code = self._again(changed, code)
+                code = self._again(changed)
         except KeyboardInterrupt:
             pass
         return code
 
     def _start(self) -> int:
         linked = self._link()
-        return 3 if linked is None else run_linked(linked, self._options, self._results, self._target)
+        return 3 if linked is None else self._test(linked)
 
-    def _again(self, changed: set[Path], code: int) -> int:
-        """Run what changes can reach; returns the exit code, the last one's if there is nothing to run."""
+    def _test(self, linked: LinkedTests, only: Collection[str] | None = None) -> int:
+        self._last_code = run_linked(linked, self._options, self._results, self._target, only=only)
+        return self._last_code
+
+    def _again(self, changed: set[Path]) -> int:
+        """Run what changes can reach; returns the exit code, that of the last run if there is nothing to run."""
         self._pending |= changed
         before, only = self._reach, None
         self._clear()
@@ -75,12 +82,13 @@ class _Watching:
             if linked is None:
                 return 3
             if before is not None and self._reach is not None:
-                only = before.of(self._pending) | self._reach.of(self._pending)
+                chosen = {case.id for case in select(all_cases(linked.tests), self._options.text)}
+                only = chosen & (before.of(self._pending) | self._reach.of(self._pending)) if chosen else None
             self._pending.clear()
             if only is not None and not only:
                 self._results.write("no test can be affected\n")
-                return code
-            return run_linked(linked, self._options, self._results, self._target, only=only)
+                return self._last_code
+            return self._test(linked, only)
         except UsageError as error:  # the last test was deleted, say; more changes may mend it
             warn(error_text(error))
             return error.exit_code
