@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from llm_do.diagnostics.codes.code import Code, Problem
 from llm_do.diagnostics.diagnostic import Location
@@ -20,6 +20,20 @@ LD201 = Code(
     wrong="tools: [serach]",
     right="tools: [search]",
 )
+
+
+_NAMES = "name functions, not their file"
+
+
+def without_file(name: str, known: Collection[str], functions: Mapping[str, str]) -> str | None:
+    """What to write instead of a name with its file, or of a file."""
+    file, _, last = name.replace("::", ".").replace(":", ".").rpartition(".")
+    if last in known and file:
+        return f"write `{last}`: names are the same in the whole project"
+    if last != "py":
+        return None
+    defined = [function for function, path in functions.items() if path.rpartition("/")[2] == name]
+    return f"name functions, not their file; {name} defines {', '.join(defined[:3])}" if defined else _NAMES
 
 
 def unknown_name(noun: str, name: str, hint: str | None) -> Problem:

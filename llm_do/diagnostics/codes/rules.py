@@ -98,7 +98,18 @@ def rule_for_unknown_agent(rule: str, agent: str, known: Iterable[str]) -> Probl
 def rule_for_unknown_tool(rule: str, agent: str | None, tool: str | None, known: Iterable[str]) -> Problem:
     """A rule for a tool that `agent`, or no agent at all, has; `tool` is None when the rule has a pattern there."""
     who = f"the agent `{agent}` has no such tool" if agent is not None else "no agent has such a tool"
-    return LD604.problem(f"the rule {rule} can't match: {who}", did_you_mean(tool, known) if tool else None)
+    hint = (_other_spelling(tool, known) or did_you_mean(tool, known)) if tool else None
+    return LD604.problem(f"the rule {rule} can't match: {who}", hint)
+
+
+def _other_spelling(tool: str, known: Iterable[str]) -> str | None:
+    """What to write for a tool that other programs write in another way."""
+    path, _, last = tool.rpartition("/")
+    if path and last in known:
+        return f"write `{path}:{last}`"
+    return (
+        "commands are calls of `shell`: write a rule such as `shell(git log *)`" if tool in ("Bash", "bash") else None
+    )
 
 
 LD605 = Code(

@@ -52,6 +52,10 @@ _ELSEWHERE: dict[str, tuple[str, str]] = {
         ("max_depth", "budget", "run_timeout", "approval_mode", "max_concurrency"),
         ("python_files", "limits and modes belong under `runtime`"),
     ),
+    **dict.fromkeys(
+        ("env", "environment", "api_key", "api_keys"),
+        ("python_files", "keys of providers are read from the environment, or from `.env` beside project.json"),
+    ),
     "main": ("python_files", 'the entry is `"entry": {{"agent": NAME}}`'),
 }
 """Keys that people try: a key that stands beside them where they are meant, and what to write."""

@@ -261,7 +261,7 @@ class _Explanation:
         subject = self.subject if self.node is None else f"{self.subject} is {self.shown_value()}, which"
         if pattern == NAME_PATTERN:
             name = str(self.node.scalar) if self.node is not None else self.subject.split("`")[1]
-            fixed = re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_-")[:64]
+            fixed = re.sub(r"[^A-Za-z0-9_-]+", "_", name.removesuffix(".agent")).strip("_-")[:64]
             return problems.malformed_name(subject, fixed if re.match(NAME_PATTERN, fixed) else None)
         if pattern in (CLASS_PATTERN, FUNCTION_PATTERN):
             return problems.malformed_reference(subject, to_class=pattern == CLASS_PATTERN)

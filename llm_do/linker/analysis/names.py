@@ -106,7 +106,8 @@ class Names:
             return problems.unknown_name(noun, name, None)
         fitting = [item.name for item in self.taken.values() if item.kind in kinds]
         builtins = list(BUILTINS) if "toolset" in kinds else []
-        hint = did_you_mean(name, [*fitting, *builtins]) or did_you_mean(name, list(self.taken))
+        hint = problems.without_file(name, fitting, self.functions)
+        hint = hint or did_you_mean(name, [*fitting, *builtins]) or did_you_mean(name, list(self.taken))
         return problems.unknown_name(noun, name, hint)
 
 
