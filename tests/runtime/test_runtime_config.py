@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from llm_do import Runtime, RuntimeConfig, UsageError
+from llm_do.project.project import RecordSettings
 from tests.support.history import results_of
 from tests.support.runs import agent, carry_out, project_of
 from tests.support.scripted import call, script
@@ -35,6 +36,17 @@ def project() -> Any:
         ("max_concurrency", 0, "max_concurrency must be a whole number, 1 or more, not 0"),
         ("max_calls_per_response", 0, "max_calls_per_response must be a whole number, 1 or more, not 0"),
         ("max_result_bytes", 0, "max_result_bytes must be a whole number, 1 or more, not 0"),
+        (
+            "record_settings",
+            RecordSettings(keep_days=0),
+            "record_settings.keep_days must be a whole number, 1 or more, not 0",
+        ),
+        (
+            "record_settings",
+            RecordSettings(max_mb=True),
+            "record_settings.max_mb must be a whole number, 1 or more, not True",
+        ),
+        ("record_settings", {"max_mb": 1}, "record_settings must be RecordSettings, not {'max_mb': 1}"),
         ("tool_timeout", -1, "tool_timeout must be a number of seconds above 0, not -1"),
         ("run_timeout", float("nan"), "run_timeout must be a number of seconds above 0, not nan"),
     ],

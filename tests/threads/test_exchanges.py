@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from pydantic_ai import exceptions
+from pydantic_ai.messages import BinaryContent, ImageUrl, ModelRequest, ModelResponse, TextPart, UserPromptPart
 
 from llm_do import RunResult, StoreError, tool
 from llm_do.project.project import RecordSettings
@@ -359,6 +360,23 @@ def test_planted_secrets_are_nowhere_in_exchanges(tmp_path: Path, monkeypatch: p
         assert secret.encode() not in written
         assert base64.b64encode(secret.encode())[:-4] not in written
     assert "[redacted ACME_API_KEY]" in shown
+
+
+def test_attachments_are_kept_as_digests(store: ThreadStore) -> None:
+    data = base64.b64encode(b"a picture of ann").decode()
+    url = f"data:image/png;base64,{data}"
+    message = ModelRequest(
+        [UserPromptPart(["look", BinaryContent(b"a picture of ann", media_type="image/png"), ImageUrl(url)])]
+    )
+
+    runtime = runtime_on(store, agent("main", script("Ann.")), options={"record": True})
+    result = carry_out(runtime, "who?", messages=[message, ModelResponse([TextPart("?")])])
+
+    (kept,) = exchanges_of(store, result)
+    _, picture, linked = kept.sent.messages[0]["parts"][0]["content"]
+    assert picture["data"].startswith("sha256:")
+    assert linked["url"].startswith("data:sha256:")
+    assert data not in repr(kept)
 
 
 @pytest.mark.parametrize(

@@ -372,5 +372,7 @@ def _content(content: object) -> object:
         return content
     data = cast("dict[str, Any]", content)
     if data.get("kind") == "binary" and isinstance(data.get("data"), str):
-        return data | {"data": f"sha256:{hashlib.sha256(data['data'].encode()).hexdigest()}"}
+        return data | {"data": f"sha256:{content_digest(data['data'])}"}
+    if isinstance(url := data.get("url"), str) and url.startswith("data:"):
+        return data | {"url": f"data:sha256:{content_digest(url)}"}
     return {name: _content(value) for name, value in data.items()}

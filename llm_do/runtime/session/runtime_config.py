@@ -10,7 +10,7 @@ from llm_do._startup.frozen import frozen
 from llm_do.errors import UsageError
 from llm_do.policy.pattern import Pattern, PatternError, parse_pattern
 from llm_do.policy.rules import Policy, option_rules
-from llm_do.project.project import RuntimeSettings
+from llm_do.project.project import RecordSettings, RuntimeSettings
 from llm_do.runtime.approval.broker import RunApprovalPolicy
 from llm_do.runtime.context.user_questions import AskUser
 from llm_do.runtime.session.run_options import RuntimeOptions
@@ -19,7 +19,7 @@ from llm_do.text.json_data import to_json_data
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
-    from llm_do.project.project import Budget, Overrides, Project, RecordSettings
+    from llm_do.project.project import Budget, Overrides, Project
     from llm_do.runtime.record.thread_store import ThreadStore
     from llm_do.runtime.record.transport import Transport
 
@@ -175,12 +175,16 @@ def _check_limits(options: Mapping[str, Any]) -> None:
                 f"{name} must be a whole number, {least} or more, not {value!r}",
                 hint="pass such a number, or leave the option out for the project's own",
             )
-    kept: RecordSettings | None = options.get("record_settings")
-    for name in ("keep_days", "max_mb") if kept is not None else ():
-        value = getattr(kept, name)
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+    kept: object = options.get("record_settings", RecordSettings())
+    if not isinstance(kept, RecordSettings):
+        raise UsageError(
+            f"record_settings must be RecordSettings, not {kept!r}",
+            hint="write RecordSettings(keep_days=7), for example",
+        )
+    for name, count in (("keep_days", kept.keep_days), ("max_mb", kept.max_mb)):
+        if not isinstance(cast("object", count), int) or isinstance(cast("object", count), bool) or count < 1:
             raise UsageError(
-                f"record_settings.{name} must be a whole number, 1 or more, not {value!r}",
+                f"record_settings.{name} must be a whole number, 1 or more, not {count!r}",
                 hint="pass such a number, or leave it out for the default",
             )
     for name in ("run_timeout", "tool_timeout"):
