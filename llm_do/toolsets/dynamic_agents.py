@@ -25,7 +25,7 @@ from llm_do.models.providers.model_names import split_name
 from llm_do.project.agent_spec import AgentSpec, ToolsetRef
 from llm_do.project.registry import NAME_PATTERN
 from llm_do.project.tools.builtin_toolsets import BUILTINS, DYNAMIC_AGENTS
-from llm_do.runtime.context.call_context import CallContext
+from llm_do.runtime.context.call_context import CallContext, current_call
 from llm_do.runtime.context.session import Session
 from llm_do.runtime.record.results import output_text
 from llm_do.runtime.tools.traits import BuiltinContext, ToolTraits
@@ -45,7 +45,7 @@ def dynamic_agents(ctx: BuiltinContext) -> FunctionToolset[Any]:
         ['agent_create', 'agent_call']
     """
     create = ToolTraits(DYNAMIC_AGENTS["agent_create"], ctx.name, "agent_create", describe=_describe)
-    call = ToolTraits(DYNAMIC_AGENTS["agent_call"], ctx.name, "agent_call")
+    call = ToolTraits(DYNAMIC_AGENTS["agent_call"], ctx.name, "agent_call", check=_check_before_asking)
     return FunctionToolset(
         [
             Tool(agent_create, metadata=create.metadata(), require_parameter_descriptions=True),
@@ -163,14 +163,26 @@ async def agent_call(
         attachments: Paths of files in the project to attach.
     """
     call, name = ctx.deps, agent
+    _check_call(call, name)
+    fields = {"input": input, "attachments": attachments} if attachments else {"input": input}
+    return output_text(await call.call(name, fields))
+
+
+def _check_call(call: CallContext, name: str) -> None:
+    """Raise `ToolError` if there is no such agent, or if it may do more than its caller."""
     spec = call.runtime.registry.agent(name)
     if spec is None or not call.project.is_generated(spec):
         created = sorted(each.name for each in call.runtime.registry.agents() if call.project.is_generated(each))
         known = f"Created agents: {', '.join(created)}." if created else "Create it with agent_create first."
         raise ToolError(f"no created agent is called {name!r}. {known}")
     _check_within(spec, _creator(call))
-    fields = {"input": input, "attachments": attachments} if attachments else {"input": input}
-    return output_text(await call.call(name, fields))
+
+
+def _check_before_asking(args: Mapping[str, Any]) -> None:
+    """The same before a person is asked, unless the agent may be created until then."""
+    call = current_call()
+    if not any(each.tool_name.endswith("agent_create") for each in call.frame.open_calls.values()):
+        _check_call(call, str(args.get("agent", args.get("name"))))
 
 
 def agent_file_text(

@@ -268,3 +268,20 @@ def test_any_text_survives_being_written_as_an_agent_file(description: str, inst
     assert parsed.body == instructions.rstrip()
     assert parsed.value.tools == ["x", "no"]
     assert parsed.value.toolset_uses()[0][1].include == ["a*"]
+
+
+def test_no_one_is_asked_about_a_call_of_an_agent_that_does_not_exist(tmp_path: Path) -> None:
+    person = Answers(["once"])
+    outcomes = results(runtime(tmp_path, call("agent_call", agent="absent", input="x"), approvals=person))
+
+    assert person.asked == []
+    assert outcomes == [("failed", "no created agent is called 'absent'. Create it with agent_create first.")]
+
+
+def test_an_agent_may_be_created_and_called_in_one_response(tmp_path: Path) -> None:
+    person = Answers(["once", "once"])
+    both = [call("agent_create", CRITIC, "c1"), call("agent_call", {"agent": "critic", "input": "x"}, "c2")]
+    carry_out(runtime(tmp_path, both, approvals=person))
+
+    assert len(person.asked) >= 1
+    assert (tmp_path / "made/critic.agent").exists()

@@ -129,6 +129,14 @@ class Shell:
             return {"command": line, **self.restrict(args)}
         return {"command": line}
 
+    def check(self, args: Mapping[str, Any]) -> None:
+        """Raise `ToolError` if a program doesn't exist; of several pipelines, an earlier one may make it."""
+        prepared = self.parse(args)
+        if len(prepared.pipelines) == 1:
+            path, directory = trusted_path(self.root.path), self.root.path.resolve() / prepared.cwd
+            for command in prepared.commands:
+                find_program(command.argv[0], path, directory)
+
     def _with_places(self, prepared: PreparedLine) -> CommandLine:
         """Return the line with where its paths lead."""
         line = prepared.line
@@ -344,6 +352,7 @@ def shell_tool(shell: Shell, toolset: str) -> Tool[Any]:
         restrict=shell.restrict,
         describe=shell.describe,
         preview=shell.preview,
+        check=shell.check,
         succeeded=_exited_well,
     )
     return Tool(

@@ -332,7 +332,8 @@ def test_a_manifest_configures_a_shell(tmp_path: Path) -> None:
         '{"version": 1, "entry": {"agent": "main"}, "agent_files": ["*.agent"],'
         ' "toolsets": {"git": {"type": "shell", "allow": ["git log *"], "env": ["PATH", "HOME"]}}}'
     )
-    result = carry_out(Runtime(Project.load(tmp_path), approvals="reject_all"))
+    model = script(call("shell", command="touch x"), call("ro_shell", command="touch x"), "done")
+    result = carry_out(Runtime(Project.load(tmp_path), approvals="reject_all", model=model))
     assert result.status == "completed"
     assert [record.tool for record in result.denials] == ["shell", "ro_shell"]
 

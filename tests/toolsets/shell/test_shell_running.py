@@ -15,10 +15,14 @@ import pytest
 from pydantic import ValidationError
 from pydantic_ai import FunctionToolset
 
+from llm_do import Runtime
 from llm_do.errors import ToolError
 from llm_do.policy.secrets import is_secret
+from llm_do.project.tools.builtin_toolsets import BuiltinToolset
 from llm_do.toolsets.shell.captured_output import Capture
 from llm_do.toolsets.shell.environment import shell_environment, trusted_path
+from tests.support.runs import Answers, agent, carry_out, project_of
+from tests.support.scripted import call, script
 from tests.support.tables import each_row
 from tests.toolsets.shell.support import OFF, arun, configured, run, traits
 
@@ -291,3 +295,17 @@ def test_a_short_stream_is_kept_unchanged() -> None:
         for _ in range(size):
             capture.feed(b"a")
         assert (capture.text(), capture.truncated) == ("a" * size, False)
+
+
+@pytest.mark.parametrize(
+    ("command", "asked"),
+    [("no-such-program x", 0), ("ls | no-such-program", 0), ("./absent.sh", 0), ("make; ./made", 1)],
+)
+def test_no_one_is_asked_about_a_program_that_does_not_exist(tmp_path: Path, command: str, asked: int) -> None:
+    person = Answers(["deny"] * asked)
+    spec = agent("main", script(call("shell", command=command), "done"), toolsets=["sh"])
+    toolsets = {"sh": BuiltinToolset("sh", {"type": "shell"})}
+    result = carry_out(Runtime(project_of([spec], root=tmp_path, toolsets=toolsets), approvals=person))
+
+    assert result.status == "completed"
+    assert len(person.asked) == asked
