@@ -142,7 +142,7 @@ def _check_status(ran: Ran) -> Iterator[Failure]:
         hint = error.hint
     elif ran.status == "denied":
         denials = [record for turn in ran.turns for record in turn.result.denials]
-        lines = [f"{record.tool} was denied: {record.reason}" for record in denials]
+        lines = [record.reason for record in denials]
         tool = denials[0].tool if denials else "TOOL"
         hint = f"Answer it, such as with `answer: {{{tool}: once}}`, or expect `status: denied`."
     yield _fail(

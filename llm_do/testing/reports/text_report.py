@@ -111,28 +111,32 @@ def _rule(name: str, where: str, width: int, paint: Paint) -> str:
 
 
 def _lines(failure: Failure, hint: str | None, width: int, paint: Paint, folder: Path) -> Iterator[str]:
-    where = f"{place(failure.file, failure.line, folder)}: " if failure.file is not None else ""
-    yield from _folded(where + writable(failure.what, lines=False), width, "")
+    where = f"{place(failure.file, failure.line, folder)}:" if failure.file is not None else ""
+    first, *others = _folded(f"{where} {writable(failure.what, lines=False)}".strip(), width, "")
+    yield paint(where, "name") + first.removeprefix(where)
+    yield from others
     if failure.expected is not None:
         yield from _folded(f"expected: {writable(failure.expected, lines=False)}", width, "  ", "            ")
     if failure.got is not None:
         yield from _folded(f"got:      {writable(failure.got, lines=False)}", width, "  ", "            ")
     if failure.block is not None:
-        yield from _block(failure.block, paint)
+        yield from _block(failure.block, width, paint)
     if hint is not None:
         for line in _folded(writable(hint, lines=False), width, "  "):
             yield paint(line, "name")
 
 
-def _block(block: str, paint: Paint) -> Iterator[str]:
-    """A block as it is, with the lines of a diff coloured."""
+def _block(block: str, width: int, paint: Paint) -> Iterator[str]:
+    """A block: a diff as it is, its lines coloured; other lines are folded, but for those of a quoted text."""
     lines = writable(block).split("\n")
     is_diff = any(line.startswith("@@") for line in lines)
     for line in lines[:_MOST_LINES]:
-        style: Style | None = None
         if is_diff and line[:1] in ("+", "-"):
-            style = "good" if line[0] == "+" else "bad"
-        yield paint(f"    {line}", style) if style is not None else f"    {line}".rstrip()
+            yield paint(f"    {line}", "good" if line[0] == "+" else "bad")
+        elif is_diff or line.startswith(("│", " ")) or not line:
+            yield f"    {line}".rstrip()
+        else:
+            yield from _folded(line, width, "    ", "      ")
     if len(lines) > _MOST_LINES:
         yield f"    … {len(lines) - _MOST_LINES} more lines"
 
