@@ -44,6 +44,7 @@ OFTEN = (
     "openai-chat a null call id",
     "openai-chat arguments that aren't JSON",
     "openai-chat absent usage",
+    "openai-chat a complete tag in the middle",
     "openai-chat a cut stream",
     "openai refusal",
     "openai null output",

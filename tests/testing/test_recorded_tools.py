@@ -247,6 +247,36 @@ def test_edited_arguments_are_a_miss_with_a_diff(tmp_path: Path) -> None:
     assert '+ "place": "Rome"' in str(getattr(result.error, "block", ""))
 
 
+FAULTS: list[tuple[dict[str, Any], str]] = [
+    ({"result": "x"}, "`result` isn't known here"),
+    ({"failed": {"type": "X", "message": "y"}}, "a tool's result has one of"),
+    ({"returned": None, "args": ["x"]}, "`args` has to be an object"),
+    ({"content": [{"kind": "binary"}]}, "`content` is nothing that a tool returns"),
+    ({"content": 5}, "`content` is nothing that a tool returns"),
+    ({"tool": 7}, "`tool` has to be a text, not 7"),
+    ({"returned": ..., "timed_out": False}, "`timed_out` can only be true"),
+    ({"returned": ..., "failed": {"type": "X"}}, "`message` is missing in the failure"),
+    ({"returned": ...}, "a tool's result has one of"),
+    ({"path": ...}, "`path` is missing in the tool's result"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), FAULTS, ids=str)
+def test_a_result_that_was_edited_wrongly_is_named_with_its_line(
+    tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    row = {"call": "1", "path": "main", "tool": "text", "tool_call": "call_1", "args": {}, "returned": "x"} | change
+    row = {name: value for name, value in row.items() if value is not ...}
+    data = {"cassette": 1, "made": "", "models": {}, "agents": {}, "exchanges": [], "tools": [row]}
+
+    with pytest.raises(UsageError) as raised:
+        parse_cassette(json.dumps(data, indent=1), "c.json")
+
+    assert message in raised.value.message
+    assert raised.value.line is not None
+    assert raised.value.line >= 7
+
+
 def test_a_result_that_changes_a_context_can_not_be_recorded(tmp_path: Path) -> None:
     def learn(place: str) -> Update:
         """Learn."""

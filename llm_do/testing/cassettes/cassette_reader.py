@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from pydantic import ValidationError
+
 from llm_do._startup.frozen import frozen
 from llm_do.errors import UsageError
 from llm_do.formats.server_listings import ListedTool
@@ -33,7 +35,7 @@ from llm_do.testing.cassettes.file_faults import (
     raise_fault,
 )
 from llm_do.testing.cassettes.outcome_data import SPELLINGS, InvalidAnswerError, outcome_of
-from llm_do.testing.cassettes.recorded_tools import ENDINGS, RecordedTool
+from llm_do.testing.cassettes.recorded_tools import ENDINGS, RecordedTool, answer_of
 from llm_do.testing.cassettes.text_lines import LinesError, without_lines
 
 __all__ = ["parse_cassette"]
@@ -196,6 +198,14 @@ def _tool(data: object, path: Path) -> RecordedTool:
         raise FileFault(f"a tool's result has one of {', '.join(f'`{name}`' for name in ENDINGS)}", path)
     if "failed" in row:
         checked_object(row["failed"], (*path, "failed"), _FAILED, "the failure")
+    if row.get("timed_out") is False:
+        raise FileFault("`timed_out` can only be true", (*path, "timed_out"), "Write how the call ended instead.")
+    if "returned" in row:
+        try:
+            answer_of(ended)
+        except ValidationError as error:
+            key = "content" if "content" in row else "returned"
+            raise FileFault(f"`{key}` is nothing that a tool returns", (*path, key)) from error
     return RecordedTool(row["call"], row["path"], row["tool"], row["tool_call"], row["args"], ended)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
+from pydantic_ai.messages import TextPart
 from pydantic_ai.models import Model
 
 from llm_do.errors import CassetteMissError
@@ -193,5 +194,6 @@ def _remasked(recorded: Recorded, masks: Masks) -> Recorded:
 
 
 def _text(outcome: RequestOutcome) -> str:
-    response = outcome.response
-    return (response.text or "") if response is not None else ""
+    """The text as a stream brings it, piece by piece."""
+    parts = outcome.response.parts if outcome.response is not None else ()
+    return "".join(part.content for part in parts if isinstance(part, TextPart))
