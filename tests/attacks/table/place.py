@@ -172,12 +172,12 @@ def is_protected(path: str) -> bool:
 class Place:
     """A folder with the project, `outside` and `home`; `port` is what the traps connect to.
 
-    Without `modes`, a change of a file's mode isn't noticed.
+    Without `names`, the name of a secret file is no secret, and a change of a file's mode isn't noticed.
     """
 
     base: Path
     port: int
-    modes: bool = True
+    names: bool = True
     known: State = field(default_factory=dict[str, str])
 
     @property
@@ -211,7 +211,7 @@ class Place:
         files = {"project.json": manifest, "main.agent": _AGENT.format(toolsets=toolsets), **_FILES}
         for folder, contents in (("project", files), ("outside", _OUTSIDE), ("home", _HOME)):
             for name, text in contents.items():
-                path = self.base / folder / name
+                path = self.base / folder / (name if self.names else name.replace(SECRET, "x"))
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(self.fill(text))
         (self.project / "traps/git").chmod(0o755)
@@ -302,7 +302,7 @@ class Place:
                     found = entry.stat(follow_symlinks=False)
                     if stat.S_ISDIR(found.st_mode):
                         todo.append(Path(entry.path))
-                    mode = found.st_mode if self.modes else stat.S_IFMT(found.st_mode)
+                    mode = found.st_mode if self.names else stat.S_IFMT(found.st_mode)
                     yield path, f"{mode:o} {_content(entry, found)}"
 
     def changes(self) -> list[str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from llm_do.toolsets.shell.sandbox import SandboxStatus, bubblewrap, landlock
-from tests.attacks.table.attack_lines import Attack, read_attacks
+from tests.attacks.table.attack_lines import Attack, Step, read_attacks
 from tests.attacks.table.place import SECRET
 from tests.attacks.table.rule_sets import RULE_SETS
 from tests.attacks.table.trial import open_trial
@@ -49,11 +49,11 @@ def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     return request.param
 
 
-def got(rules: str, base: Path, attacks: Sequence[Attack], *, modes: bool = True) -> dict[str, list[str]]:
+def got(rules: str, base: Path, attacks: Sequence[Attack], *, names: bool = True) -> dict[str, list[str]]:
     """What each of the attacks got."""
 
     async def all_of_them() -> dict[str, list[str]]:
-        async with open_trial(RULE_SETS[rules], base, modes=modes) as trial:
+        async with open_trial(RULE_SETS[rules], base, names=names) as trial:
             return {attack.line: await asyncio.wait_for(trial.carry_out(attack), _SECONDS) for attack in attacks}
 
     return {line: found for line, found in asyncio.run(all_of_them()).items() if found}
@@ -71,8 +71,27 @@ def test_some_attacks_get_nothing(rules: str, base: Path) -> None:
 def test_no_attack_gets_anything(backend: str, rules: str, base: Path) -> None:
     if rules == "files" and backend == "landlock":
         pytest.skip("it runs no commands")
-    # Landlock doesn't keep modes, as docs/design/sandbox.md says.
-    assert got(rules, base, read_attacks(LISTS[rules]), modes=backend == "bubblewrap") == {}
+    # Landlock keeps neither modes nor names, as docs/design/sandbox.md says.
+    assert got(rules, base, read_attacks(LISTS[rules]), names=backend == "bubblewrap") == {}
+
+
+def test_what_gets_through_is_noticed(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing = SandboxStatus(active=False, backend=None, reason="")
+    monkeypatch.setattr("llm_do.toolsets.shell.sandbox.command_sandbox.status", lambda: nothing)
+    lines = {
+        "sh -c 'echo x >> main.agent; rm lib/util.py'": ["changed lib/util.py", "changed main.agent"],
+        "base64 .env": [f"showed {SECRET}"],
+        "sh -c 'echo x > @OUT@/private.txt'": ["changed outside/private.txt"],
+        "bash -c 'echo x > /dev/udp/127.0.0.1/@PORT@'": ["sent b'UDP x\\n'"],
+        "env -i setsid -f sleep 31.4159": ["left sleep"],
+        "true": [],
+    }
+    attacks = [Attack(line, "run", [Step("shell", {"command": line})]) for line in lines]
+    found = got("running", base, attacks)
+    assert found.keys() == {line for line, expected in lines.items() if expected}
+    for line, items in found.items():
+        assert [item for item in items if item.startswith(tuple(lines[line]))] == items, line
+        assert len(items) == len(lines[line]), line
 
 
 def test_there_are_enough_attacks_of_every_kind() -> None:

@@ -140,10 +140,10 @@ def _start_victim(home: Path) -> subprocess.Popen[bytes]:
 
 
 @asynccontextmanager
-async def open_trial(rules: RuleSet, base: Path, *, modes: bool = True) -> AsyncIterator[Trial]:
+async def open_trial(rules: RuleSet, base: Path, *, names: bool = True) -> AsyncIterator[Trial]:
     """Make the place, a canary and a process that isn't ours to touch, and open a runtime there."""
     canary = Canary()
-    place = Place(base, canary.port, modes=modes)
+    place = Place(base, canary.port, names=names)
     looks_around = rules.keeps == "everything" and rules.offline
     place.build(rules.manifest, rules.names, poisoned=looks_around, second_names=rules.name != "files")
     canary.listen_at(base / "home/agent.sock", place.project / "agent.sock")
