@@ -21,6 +21,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest
+
 from llm_do import Project, Runtime
 from llm_do.cli import actions, main
 from llm_do.cli.app import COMMANDS
@@ -101,6 +103,7 @@ def warm_up() -> None:
         Path(folder, "main.agent").write_text("---\nname: main\nmodel: test\ntools: [add]\n---\nHelp.\n")
         Path(folder, "tools.py").write_text("def add(a: int) -> int:\n    return a\n\n\nTOOLS = [add]\n")
         asyncio.run(Runtime(Project.load(folder), approvals="approve_all").run("hello"))
+    ModelMessagesTypeAdapter.dump_python([ModelRequest.user_text_prompt("hello")])  # what a recorded run writes
     gc.freeze()  # a collection in a fork would copy every page
 
 
