@@ -19,6 +19,7 @@ from llm_do.runtime.record.events import (
     RetryEvent,
     RunFailedEvent,
     RunFinishedEvent,
+    RunResumedEvent,
     RunStartedEvent,
     StateChangedEvent,
     TextDoneEvent,
@@ -84,6 +85,8 @@ def describe(event: Event, limit: int = 160) -> str:
     match event:
         case RunStartedEvent() | CallStartedEvent() | RunFinishedEvent() | CallFinishedEvent() | RunFailedEvent():
             return _describe_call(event, limit)
+        case RunResumedEvent():
+            return f"resumed as attempt {event.attempt}, after {_count(event.steps, 'step')}"
         case TextEvent() | TextDoneEvent() | ThinkingEvent():
             return shorten_middle(event.text, limit)
         case WarningEvent():
