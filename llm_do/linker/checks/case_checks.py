@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from llm_do.diagnostics.codes import Problem, cases as problems
-from llm_do.diagnostics.codes.names import unmatched_pattern
+from llm_do.diagnostics.codes.names import missing_file
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.formats.case_file import ContentFile, DefaultsFile, ExpectFile
 from llm_do.formats.syntax.source import KeyPath
@@ -86,7 +86,7 @@ class _Checks:
             self._report(problems.agent_in_python(agent, known.place.file), source.key_place(loc))
         faults = list_files(self.project.root, [(path, source.place(loc))])[1]
         if not faults and not (self.project.root / path).is_file():
-            faults = [unmatched_pattern(path).at(source.place(loc))]
+            faults = [missing_file(path, path, ()).at(source.place(loc))]
         self.names.faults += faults
 
     def _models(self, source: TestSource, agents: Iterable[str], loc: KeyPath) -> None:
