@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any, cast
 
 import yaml
@@ -44,7 +45,9 @@ def dynamic_agents(ctx: BuiltinContext) -> FunctionToolset[Any]:
         >>> list(dynamic_agents(BuiltinContext("dynamic_agents", Path("."), Path("."))).tools)
         ['agent_create', 'agent_call']
     """
-    create = ToolTraits(DYNAMIC_AGENTS["agent_create"], ctx.name, "agent_create", describe=_describe)
+    create = ToolTraits(
+        DYNAMIC_AGENTS["agent_create"], ctx.name, "agent_create", describe=_describe, restore=_register_again
+    )
     call = ToolTraits(DYNAMIC_AGENTS["agent_call"], ctx.name, "agent_call", check=_check_before_asking)
     return FunctionToolset(
         [
@@ -75,28 +78,15 @@ async def agent_create(
         toolsets: Names of your own toolsets and agents that it may use.
     """
     call = ctx.deps
-    runtime, project, creator = call.runtime, call.project, _creator(call)
-    folder = project.generated_agents_dir
-    if folder is None:
-        raise ToolError("agents can't be created here: the project has no `generated_agents_dir`")
-    _check_name(name)
-    if model is not None:
-        _check_model(model, _named_models(runtime))
-    if creator.states and (tools or toolsets):
-        raise ToolError("your tools depend on your states, so you can't pass them to another agent")
-    refs = [_own_toolset(creator, each) for each in toolsets or ()]
-    for tool in tools or ():
-        if tool not in creator.tools:
-            raise ToolError(f"you have no tool {tool!r} to pass on. {_own('tools', [*map(str, creator.tools)])}")
-    text = agent_file_text(name, instructions, description, model, tools or (), refs)
-    path = folder / f"{name}.agent"
+    path, text = _agent_file(call, name, instructions, description, model, tools or (), toolsets or ())
+    runtime, project = call.runtime, call.project
     where = path.relative_to(project.root).as_posix()
     async with _CREATING.get():
         taken = runtime.registry.get(name)
         if taken is not None and not (taken.kind == "agent" and project.is_generated(taken.value)):
             raise ToolError(f"{name!r} is already the name of the project's own {taken.kind}; choose another name")
         if taken is None:
-            _check_distinct(name, [*runtime.registry, *(file.stem for file in folder.glob("*.agent"))])
+            _check_distinct(name, [*runtime.registry, *(file.stem for file in path.parent.glob("*.agent"))])
         try:
             spec = link_agent(text, path, project.root, runtime.registry)
         except LinkError as error:
@@ -107,6 +97,47 @@ async def agent_create(
             await run_in_worker(record, project.root, {where: "agent_create"})
         runtime.register_agents({name: spec})
     return f"{'Replaced' if taken is not None else 'Created'} the agent {name}; it is in {where}"
+
+
+def _register_again(call: CallContext, args: Mapping[str, Any]) -> None:
+    """Register the agent of a call that is replayed; its file is there already."""
+    path, text = _agent_file(
+        call,
+        args["name"],
+        args["instructions"],
+        args.get("description"),
+        args.get("model"),
+        args.get("tools") or (),
+        args.get("toolsets") or (),
+    )
+    spec = link_agent(text, path, call.project.root, call.runtime.registry)
+    call.runtime.register_agents({args["name"]: spec})
+
+
+def _agent_file(
+    call: CallContext,
+    name: str,
+    instructions: str,
+    description: str | None,
+    model: str | None,
+    tools: Sequence[str],
+    toolsets: Sequence[str],
+) -> tuple[Path, str]:
+    """The path and the text of a created agent's file; raises `ToolError` for what its creator may not give it."""
+    runtime, project, creator = call.runtime, call.project, _creator(call)
+    folder = project.generated_agents_dir
+    if folder is None:
+        raise ToolError("agents can't be created here: the project has no `generated_agents_dir`")
+    _check_name(name)
+    if model is not None:
+        _check_model(model, _named_models(runtime))
+    if creator.states and (tools or toolsets):
+        raise ToolError("your tools depend on your states, so you can't pass them to another agent")
+    refs = [_own_toolset(creator, each) for each in toolsets]
+    for tool in tools:
+        if tool not in creator.tools:
+            raise ToolError(f"you have no tool {tool!r} to pass on. {_own('tools', [*map(str, creator.tools)])}")
+    return folder / f"{name}.agent", agent_file_text(name, instructions, description, model, tools, refs)
 
 
 def _check_name(name: str) -> None:
@@ -121,7 +152,7 @@ def _check_name(name: str) -> None:
 def _check_distinct(name: str, taken: Iterable[str]) -> None:
     """Raise `ToolError` for a name that people, or a file system, take for another one."""
     for other in taken:
-        if fold_name(other) == fold_name(name):
+        if other != name and fold_name(other) == fold_name(name):
             raise ToolError(f"{name!r} differs from the name {other!r} by its case only; choose another name")
 
 

@@ -13,6 +13,7 @@ from pydantic_ai.messages import ToolCallPart
 
 from llm_do import Project, Runtime, Toolkit, tool
 from llm_do.flows import ParallelGroup, Swarm
+from llm_do.project.flow_spec import FlowSpec
 from llm_do.project.project import EntrySpec, RuntimeSettings
 from llm_do.project.registry import Registered, Registry
 from llm_do.runtime.context.call_context import current_call
@@ -161,6 +162,28 @@ def _retries(root: Path) -> Project:
     return project_of([agent("main", script(once, _calls("r2"), "answer"), tools=[_work(root)])], root=root)
 
 
+def _dynamic(root: Path) -> Project:
+    main = agent("main", None, tools=["work"], toolsets=["dynamic_agents"])
+    return project_of([main], root=root, tools={"work": _work(root)}, generated_agents_dir=root / "made")
+
+
+def _creates(messages: Any, info: Any) -> Any:
+    """The turns of an agent that creates another one and calls it twice, and of that one."""
+    prompts = [part.content for each in messages for part in each.parts if part.part_kind == "user-prompt"]
+    done = sum(each.kind == "response" for each in messages)
+    if prompts[-1] != "go":
+        return "made's" if done else _calls(f"{prompts[-1]}-work")
+    made = call("agent_create", {"name": "made", "instructions": "Work.", "tools": ["work"]}, "c1")
+    turns = (made, *(call("agent_call", {"agent": "made", "input": text}, text) for text in ("x1", "x2")))
+    return turns[done] if done < len(turns) else "answer"
+
+
+def _plan(root: Path) -> Project:
+    flow = FlowSpec("flow", mode="plan", agents=("p", "e", "s"))
+    planner = agent("p", script("- a\n- b"))
+    return _flow(flow, root, planner, _worker("e", root, "e1"), agent("s", script("the answer")))
+
+
 SCENARIOS: dict[str, Callable[[Path], Project]] = {
     "nested": _nested,
     "gather": _gather,
@@ -171,6 +194,8 @@ SCENARIOS: dict[str, Callable[[Path], Project]] = {
     "gates": _gates,
     "structured": _structured,
     "retries": _retries,
+    "dynamic": _dynamic,
+    "plan": _plan,
 }
 
 
@@ -178,4 +203,6 @@ def runtime_for(name: str, root: Path, **options: Any) -> Runtime:
     """Build a scenario's runtime; its runs are durable."""
     project = SCENARIOS[name](root)
     options = {"approvals": "approve_all", "durable": True, "retry_delay": 0.0, **options}
+    if name == "dynamic":
+        options["model"] = script(_creates)
     return Runtime(project, config=RuntimeConfig.of(project, **options))

@@ -28,10 +28,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A function that carries out a task, and returns the exit status of its process."""
     script = Path(__file__).with_name("kill_process.py")
     process = child(str(script), str(tmp_path_factory.mktemp("warm")), wait=False, stdin=subprocess.PIPE)
-    assert process.stdin is not None
-    assert process.stdout is not None
 
     def carry_out(root: Path, **task: Any) -> int:
+        assert process.stdin is not None
+        assert process.stdout is not None
         process.stdin.write(json.dumps({"root": str(root), "thread": "t", **task}) + "\n")
         process.stdin.flush()
         answer = process.stdout.readline()

@@ -107,7 +107,10 @@ def changed_files(project: Project, beginning: RunBeginning) -> list[str]:
 
 def _digests(project: Project) -> dict[str, str]:
     found: dict[str, str] = {}
+    made = project.generated_agents_dir
     for file in {*project.files, *project.python_files}:
+        if made is not None and made in file.parents:  # the run itself may have made it
+            continue
         try:
             found[os.path.relpath(file, project.root)] = hashlib.sha256(file.read_bytes()).hexdigest()
         except OSError:

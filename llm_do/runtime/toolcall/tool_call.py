@@ -98,7 +98,7 @@ async def run_tool_call(
     replayed: ToolOutcome | None = None
     try:
         if step is not None:
-            replayed = await step.replay(gates)
+            replayed = await step.replay(gates, args)
         outcome = replayed or await one.carry_out(run, tool_def)
     except (ReplayError, StoreError) as error:
         raise end_run(ctx, error) from error

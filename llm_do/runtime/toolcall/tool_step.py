@@ -63,7 +63,7 @@ class ToolStep:
         self.inner: list[str] = []
         self.ran = False
 
-    async def replay(self, gates: Sequence[ToolGate]) -> ToolOutcome | None:
+    async def replay(self, gates: Sequence[ToolGate], args: Mapping[str, Any]) -> ToolOutcome | None:
         """The outcome of an earlier attempt, and everything that followed from it; None if the call hasn't ended.
 
         Raises:
@@ -84,6 +84,8 @@ class ToolStep:
             gating.states[change.toolkit] = change.state
         self._replay_records(kept)
         self._replay_states(kept)
+        if outcome.succeeded and self._traits.restore is not None:
+            self._traits.restore(ctx, args)
         return outcome
 
     def decision_about_in_flight(self) -> InFlight | None:

@@ -65,6 +65,8 @@ class ToolTraits:
         succeeded: Whether a result counts as success for state machines; None counts every result. A command that
             ended with an error code has a result, and has not succeeded.
         function: The project's function that it runs, for messages; None if it isn't known.
+        restore: Takes the `CallContext` and the arguments of a call that is replayed, in a durable run that is resumed,
+            and brings about again what the call had changed in the session.
     """
 
     facts: ToolFacts = ToolFacts()
@@ -83,6 +85,7 @@ class ToolTraits:
     gate: ToolGate | None = None
     succeeded: Callable[[Any], bool] | None = None
     function: Callable[..., Any] | None = None
+    restore: Callable[[Any, Mapping[str, Any]], None] | None = None
 
     def metadata(self) -> dict[str, Any]:
         """Return the metadata of a built-in tool: its facts, as any toolset may declare them, and these traits."""
