@@ -162,6 +162,45 @@ def _retries(root: Path) -> Project:
     return project_of([agent("main", script(once, _calls("r2"), "answer"), tools=[_work(root)])], root=root)
 
 
+def _inner(root: Path) -> Project:
+    """A tool whose code calls an agent, a toolkit's tool from Python, and a function that fails."""
+    kit = Toolkit("kit", context={})
+
+    @kit.tool(enables_states=["open"], approval="allow")
+    def unlock(item: str) -> str:
+        """Unlock."""
+        with (root / "effects").open("a") as file:
+            file.write(f"{item}\n")
+        return f"unlocked {item}"
+
+    @kit.tool(required_states=["open"], approval="allow")
+    def use(item: str) -> str:
+        """Use."""
+        return f"used {item}"
+
+    def fail(item: str) -> str:
+        with (root / "effects").open("a") as file:
+            file.write(f"{item}\n")
+        raise ValueError(f"no {item}")
+
+    @tool(approval="allow")
+    async def ask(item: str) -> str:
+        """Ask the helper."""
+        return str(await current_call().call("helper", item))
+
+    async def main(input: str, ctx: Any) -> str:
+        first = await ctx.call("kit::unlock", {"item": "k1"})
+        try:
+            await ctx.call("fail", {"item": "f1"})
+        except ValueError as error:
+            first = f"{first}, {error}"
+        return f"{first}, {await ctx.call('lead', input)}, {await ctx.call('kit::use', {'item': 'k2'})}"
+
+    helper = agent("helper", script(_calls("h1"), "helped"), tools=[_work(root)])
+    lead = agent("lead", script(call("ask", {"item": "x"}, "a1"), _calls("w1"), "led"), tools=[ask, _work(root)])
+    return project_of([lead, helper], main, root=root, tools={"fail": fail}, toolsets={"kit": kit})
+
+
 def _dynamic(root: Path) -> Project:
     main = agent("main", None, tools=["work"], toolsets=["dynamic_agents"])
     return project_of([main], root=root, tools={"work": _work(root)}, generated_agents_dir=root / "made")
@@ -194,6 +233,7 @@ SCENARIOS: dict[str, Callable[[Path], Project]] = {
     "gates": _gates,
     "structured": _structured,
     "retries": _retries,
+    "inner": _inner,
     "dynamic": _dynamic,
     "plan": _plan,
 }

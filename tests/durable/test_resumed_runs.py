@@ -105,7 +105,19 @@ def facts(result: RunResult) -> dict[str, Any]:
 
 def without_times(data: Any) -> Any:
     if isinstance(data, dict):
-        skipped = ("timestamp", "duration", "waited", "time", "seq", "attempt", "conversation_id", "run_id")
+        # An exception that is raised again has no traceback, and so no place in the code.
+        skipped = (
+            "file",
+            "line",
+            "timestamp",
+            "duration",
+            "waited",
+            "time",
+            "seq",
+            "attempt",
+            "conversation_id",
+            "run_id",
+        )
         return {name: without_times(value) for name, value in data.items() if name not in skipped}
     return [without_times(each) for each in data] if isinstance(data, list) else data
 

@@ -20,7 +20,7 @@ from llm_do.runtime.context.emission import emit, record_tool
 from llm_do.runtime.record.events import CallFinishedEvent, CallStartedEvent
 from llm_do.runtime.record.outcomes import CallOutcome, ToolOutcome, ToolOutput
 from llm_do.runtime.record.results import ErrorRecord, Usage
-from llm_do.runtime.steps.inner_calls import note_inner_call
+from llm_do.runtime.steps.inner_calls import current_step, note_inner_call
 from llm_do.runtime.tools.approval_requirement import CURRENT_APPROVALS, CallApprovals
 from llm_do.text.canonical_json import digest
 from llm_do.text.json_data import NotDataError, check_awaited, to_json_data
@@ -55,7 +55,9 @@ class CallSite:
         if durable is None:
             frame.children += 1
             return cls(str(frame.children), label=str(label))
-        key, frame.children = durable.log.child(ctx.call_id, name, digest(to_json_data(value))[:16], frame.children)
+        key, frame.children = durable.log.child(
+            ctx.call_id, name, digest(to_json_data(value))[:16], frame.children, current_step()
+        )
         return cls(key, label=str(label))
 
     @classmethod

@@ -5,20 +5,24 @@ A step's result is JSON data that is read back, live as in a replay, so that cod
 
 from __future__ import annotations
 
+import builtins
 import inspect
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter
 
+from llm_do.concurrency.run_end import reraise_if_cancelled
 from llm_do.concurrency.worker_threads import call_function
-from llm_do.errors import EntryError, ReplayError, RunError, StoreError
+from llm_do.errors import EntryError, ReplayError, RunError, StoreError, error_text
 from llm_do.project.faults import DATA_HINT
+from llm_do.runtime.context.aftermath import Aftermath
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.emission import end_run, flush_record, live_step
 from llm_do.runtime.record.thread_store import StepKind
 from llm_do.runtime.steps.inner_calls import inner_calls
+from llm_do.runtime.steps.stored_results import failure
 from llm_do.text.canonical_json import digest
 from llm_do.text.json_data import to_json_data
 
@@ -55,11 +59,14 @@ async def _run_step(
     assert ctx.run.durable is not None
     log = ctx.run.durable.log
     try:
+        aftermath = Aftermath(ctx, ctx.run.durable, ctx.parent.frame.turn.toolkits if ctx.parent is not None else None)
         kept = log.replay(key)
         if kept is not None:
-            log.drop_below(kept["inner"])
+            aftermath.replay(kept)
+            if kept["error"] is not None:
+                raise _error(kept["error"], ctx)
             return _read(function, kept["result"])
-        await live_step(ctx)
+        await live_step(ctx, key)
         if not repeatable:
             if log.in_flight(key) is not None and ctx.run.durable.in_flight.get(key) != "repeat":
                 raise RunError(
@@ -69,9 +76,15 @@ async def _run_step(
                     agent_path=ctx.path,
                 )
             await log.begin(key, kind, {"tool_name": ctx.frame.config.name, "path": ctx.path, "args": {}})
-        with inner_calls() as inner:
-            data = _data(ctx, ctx.frame.config.name, await run())
-        await log.finish(key, kind, {"result": data, "inner": inner})
+        with inner_calls(key) as aftermath.inner:
+            try:
+                data = _data(ctx, ctx.frame.config.name, await run())
+            except Exception as error:
+                reraise_if_cancelled(error)
+                ended = {"result": None, "error": {"type": type(error).__name__, "message": error_text(error)}}
+                await log.finish(key, kind, {**ended, **aftermath.data()})
+                raise
+        await log.finish(key, kind, {"result": data, "error": None, **aftermath.data()})
     except (ReplayError, StoreError) as error:
         raise end_run(ctx, error) from error
     return _read(function, data)
@@ -86,6 +99,14 @@ def _data(ctx: CallContext, name: str, value: object) -> Any:
             hint=DATA_HINT,
             agent_path=ctx.path,
         ) from error
+
+
+def _error(kept: Mapping[str, str], ctx: CallContext) -> Exception:
+    """The exception of a step that failed in an earlier attempt: of its class if that is one of Python's or ours."""
+    kind = getattr(builtins, kept["type"], None)
+    if isinstance(kind, type) and issubclass(kind, Exception):
+        return kind(kept["message"].removeprefix(f"{kept['type']}: "))
+    return failure(kept["type"], kept["message"], agent_path=ctx.path)
 
 
 def _read(function: Callable[..., Any], data: Any) -> Any:

@@ -57,14 +57,14 @@ def end_run(ctx: CallContext, error: LlmDoError) -> RunEndSignal:
     return ctx.run.end_signal
 
 
-async def live_step(ctx: CallContext) -> None:
+async def live_step(ctx: CallContext, key: str) -> None:
     """Wait until a step that hasn't been done before may begin; at once in a run that isn't durable.
 
     Raises:
         ReplayError: The run's code no longer comes to steps that were done.
     """
     if ctx.run.durable is not None:
-        await ctx.run.durable.log.live()
+        await ctx.run.durable.log.live(key)
 
 
 def open_tool(ctx: CallContext, tool_call_id: str, tool_name: str, args: object) -> None:

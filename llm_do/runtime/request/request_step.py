@@ -58,7 +58,7 @@ class RequestStep:
             self._check(kept["mark"])
             self.replayed = True
             return Answer(RequestOutcome.from_dict(kept["outcome"]), kept["partial"])
-        await live_step(self._ctx)
+        await live_step(self._ctx, self._key)
         budget = self._ctx.run.budget
         if budget.is_limited:
             free = is_free(self._request.model)

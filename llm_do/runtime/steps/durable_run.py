@@ -46,10 +46,13 @@ class DurableRun:
         """Set the states that the run begins with."""
         self._states = (thread, user)
 
-    def changed_states(self, thread: object, user: object) -> dict[str, object] | None:
-        """The thread's and the user's state with a version; None if neither has changed since the last step."""
+    def changed_states(self, thread: object, user: object, *, always: bool) -> dict[str, object] | None:
+        """The thread's and the user's state with a version; None if neither has changed since the last step.
+
+        They are `always` kept with a step that other steps belong to, which aren't replayed with it.
+        """
         states = (thread, user)
-        if states == self._states:
+        if states == self._states and not always:
             return None
         self._states = states
         self._version += 1

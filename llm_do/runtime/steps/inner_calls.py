@@ -1,35 +1,51 @@
-"""The calls that a tool's own code makes: they are part of its step, and aren't made again when it is replayed."""
+"""The calls that a step's own code makes: they are part of it, and aren't made again when it is replayed."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 
-__all__ = ["inner_calls", "is_below", "note_inner_call"]
+__all__ = ["current_step", "inner_calls", "is_below", "note_inner_call"]
 
-_CALLS: ContextVar[list[str] | None] = ContextVar("llm_do_inner_calls", default=None)
+
+@dataclass(slots=True)
+class _Inside:
+    """The step whose code is running, and the calls that it has made."""
+
+    key: str
+    calls: list[str] = field(default_factory=list[str])
+
+
+_INSIDE: ContextVar[_Inside | None] = ContextVar("llm_do_inside_step", default=None)
 
 
 @contextmanager
-def inner_calls() -> Generator[list[str]]:
-    """Collect the ids of the calls that are made by the code inside, without those that they make themselves."""
-    calls: list[str] = []
-    token = _CALLS.set(calls)
+def inner_calls(key: str) -> Generator[list[str]]:
+    """Collect the ids of the calls that the code of a step makes, without those that these make themselves."""
+    inside = _Inside(key)
+    token = _INSIDE.set(inside)
     try:
-        yield calls
+        yield inside.calls
     finally:
-        _CALLS.reset(token)
+        _INSIDE.reset(token)
+
+
+def current_step() -> str:
+    """The key of the step whose code is running; empty outside of steps."""
+    inside = _INSIDE.get()
+    return inside.key if inside is not None else ""
 
 
 def note_inner_call(call_id: str) -> None:
     """Note that a call is made."""
-    calls = _CALLS.get()
-    if calls is not None and not is_below(call_id, calls):
-        calls.append(call_id)
+    inside = _INSIDE.get()
+    if inside is not None and not is_below(call_id, inside.calls):
+        inside.calls.append(call_id)
 
 
-def is_below(call_id: str, calls: list[str]) -> bool:
+def is_below(call_id: str, calls: Collection[str]) -> bool:
     """Whether a call, or the key of a step, is one of these calls or belongs to one of them.
 
     Example:

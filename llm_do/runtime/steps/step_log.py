@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from llm_do.errors import ReplayError
@@ -46,11 +46,13 @@ class StepLog:
         self._run_id = run_id
         self._known = {row.key: row for row in rows if row.kind != "call"}
         self._children: dict[tuple[str, str, str], list[str]] = {}
+        self._inner: dict[str, list[str]] = {}
         self._numbers: set[str] = set()
         for row in rows:
             if row.kind == "call":
                 note = json.loads(row.data)
                 self._children.setdefault((note["parent"], note["name"], note["input"]), []).append(row.key)
+                self._inner.setdefault(note["step"], []).append(row.key)
                 self._numbers.add(row.key)
         self._remaining = {row.key for row in self._known.values() if row.done}
         self._moved = asyncio.Event()
@@ -88,20 +90,35 @@ class StepLog:
         row = self._known.get(key)
         return None if row is None or row.done else self._read(row)
 
-    async def live(self) -> None:
-        """Wait until every finished step has been replayed.
+    async def live(self, key: str) -> None:
+        """Wait until every finished step has been replayed, so that a step may begin.
+
+        Those of calls that the step's own code made, before the run was stopped, are replayed by that code.
 
         Raises:
             ReplayError: The code no longer comes to some of them.
         """
-        while self._remaining:
+        own = self._inner.get(key, ())
+        while any(not is_below(each, own) for each in self._remaining):
             self._moved.clear()
+            before = len(self._remaining)
             try:
                 async with asyncio.timeout(PATIENCE):
                     await self._moved.wait()
             except TimeoutError:
-                if self._remaining:
+                if len(self._remaining) == before:
                     raise self.unreached() from None
+
+    def drop_inner(self, key: str) -> list[Mapping[str, Any]]:
+        """Count the steps of calls that a step's code made as replayed, since it doesn't run again.
+
+        Returns:
+            What the requests among them came to.
+        """
+        own = self._inner.get(key, ())
+        made = [row for name, row in self._known.items() if name in self._remaining and is_below(name, own)]
+        self.drop_below(own)
+        return [self._read(row) for row in made if row.kind == "request"]
 
     async def begin(self, key: str, kind: StepKind, data: Mapping[str, Any]) -> None:
         """Keep that a step begins; returns once it is on disk."""
@@ -113,7 +130,7 @@ class StepLog:
         self._keep(self._row(key, kind, data, done=True))
         await self._written()
 
-    def drop_below(self, calls: list[str]) -> None:
+    def drop_below(self, calls: Collection[str]) -> None:
         """Count the steps of calls that a step made itself as replayed: they aren't made again."""
         if calls:
             self._remaining = {key for key in self._remaining if not is_below(key, calls)}
@@ -124,7 +141,7 @@ class StepLog:
         number = self._used[base] = self._used.get(base, 0) + 1
         return base if number == 1 else f"{base}/{number}"
 
-    def child(self, parent: str, name: str, digest: str, number: int) -> tuple[str, int]:
+    def child(self, parent: str, name: str, digest: str, number: int, step: str) -> tuple[str, int]:
         """The id of a call that Python makes: that of an earlier attempt if it was the same call, else a new one.
 
         Calls are found by what they are, not by their order, since the order of branches that run at the same time
@@ -135,6 +152,7 @@ class StepLog:
             name: What is called.
             digest: The digest of its input.
             number: The number that the caller has counted up to.
+            step: The key of the step whose code makes the call; empty if it is none's.
 
         Returns:
             The key within the caller, and the number up to which the caller has counted now.
@@ -148,7 +166,7 @@ class StepLog:
                 number += 1
             call_id = f"{parent}.{number}"
             self._numbers.add(call_id)
-            note = json.dumps({"parent": parent, "name": name, "input": digest})
+            note = json.dumps({"parent": parent, "name": name, "input": digest, "step": step})
             self._keep(StepRow(call_id, "call", done=True, data=note))
         return call_id.removeprefix(f"{parent}."), number
 

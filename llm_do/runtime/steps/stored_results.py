@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +20,7 @@ from llm_do.runtime.record.results import (
     WarningRecord,
 )
 
-__all__ = ["call_record", "result_from_text", "result_text"]
+__all__ = ["call_record", "failure", "result_from_text", "result_text"]
 
 
 def result_text(result: RunResult) -> str:
@@ -63,18 +64,18 @@ def call_record(data: Mapping[str, Any]) -> CallRecord:
     )
 
 
-def _error(data: Mapping[str, Any], status: errors.Status) -> errors.LlmDoError:
-    kind = getattr(errors, data["type"], None)
-    if not (isinstance(kind, type) and issubclass(kind, errors.LlmDoError)):
+def failure(type: str, message: str, *, hint: str | None = None, **place: Any) -> errors.LlmDoError:
+    """An error that was kept: of its own class if that is one of llm-do's, else a `RunError`."""
+    kind = getattr(errors, type, None)
+    if not (isinstance(kind, builtins.type) and issubclass(kind, errors.LlmDoError)):
         kind = errors.RunError
-    error = kind.__new__(kind, data["message"])
-    errors.LlmDoError.__init__(
-        error,
-        data["message"],
-        hint=data.get("hint"),
-        file=data.get("file"),
-        line=data.get("line"),
-        agent_path=data.get("agent_path"),
-    )
+    error = kind.__new__(kind, message)
+    errors.LlmDoError.__init__(error, message, hint=hint, **place)
+    return error
+
+
+def _error(data: Mapping[str, Any], status: errors.Status) -> errors.LlmDoError:
+    place = {name: data.get(name) for name in ("file", "line", "agent_path")}
+    error = failure(data["type"], data["message"], hint=data.get("hint"), **place)
     error.status = status
     return error

@@ -41,6 +41,7 @@ from llm_do.runtime.context.hooks import HookAbort, HookPoint
 from llm_do.runtime.record.outcomes import ToolOutcome, ToolOutput, ToolStatus
 from llm_do.runtime.record.results import ApprovalRecord, ErrorRecord, Usage, arguments_data
 from llm_do.runtime.record.transport import ToolTimedOutError
+from llm_do.runtime.steps.inner_calls import inner_calls
 from llm_do.runtime.toolcall.carried_call import carried
 from llm_do.runtime.toolcall.gatekeeper import run_in_transaction, wait_for_gates
 from llm_do.runtime.toolcall.new_code import notice_new_code, with_notices
@@ -312,9 +313,12 @@ class _ToolCall:
         try:
             async with timer, notice_new_code(ctx, self.part, traits.facts.kind) as notices:
                 handler = carried(ctx, self.part, traits.facts.kind, self.handler)
-                value, output, changes = await run_in_transaction(
-                    ctx, self.part, self.gates, self.args, handler, traits.succeeded
-                )
+                with inner_calls(self.step.key if self.step is not None else "") as calls:
+                    if self.step is not None:
+                        self.step.aftermath.inner = calls
+                    value, output, changes = await run_in_transaction(
+                        ctx, self.part, self.gates, self.args, handler, traits.succeeded
+                    )
             output = with_notices(output, notices)
             return self._outcome("success", output, changes=changes), value
         except ENDS_RUN:

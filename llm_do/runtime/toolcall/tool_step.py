@@ -6,17 +6,14 @@ thread and the user, its approval, and the calls that its code made.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from llm_do.runtime.context.aftermath import Aftermath
 from llm_do.runtime.context.emission import live_step
 from llm_do.runtime.record.outcomes import ToolOutcome
-from llm_do.runtime.record.results import ApprovalRecord, ErrorRecord, Usage, arguments_data
-from llm_do.runtime.steps.inner_calls import is_below
-from llm_do.runtime.steps.stored_results import call_record
-from llm_do.text.json_data import to_json_data
+from llm_do.runtime.record.results import ApprovalRecord, Usage, arguments_data
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ToolCallPart
@@ -58,9 +55,8 @@ class ToolStep:
         self._traits = traits
         self.key = f"{ctx.call_id}/r{ctx.frame.requests}/{call.tool_call_id}"
         run = ctx.run
-        self._approvals, self._denials, self._errors = len(run.approvals), len(run.denials), len(run.errors)
-        self._calls, self._used = len(run.calls), run.budget.used
-        self.inner: list[str] = []
+        self._approvals, self._denials = len(run.approvals), len(run.denials)
+        self.aftermath = Aftermath(ctx, durable)
         self.ran = False
 
     async def replay(self, gates: Sequence[ToolGate], args: Mapping[str, Any]) -> ToolOutcome | None:
@@ -71,7 +67,7 @@ class ToolStep:
         """
         kept = self._log.replay(self.key)
         if kept is None:
-            await live_step(self._ctx)
+            await live_step(self._ctx, self.key)
             return None
         ctx, gating = self._ctx, self._ctx.frame.gating
         if gates:
@@ -82,8 +78,11 @@ class ToolStep:
             ctx.frame.usage += Usage(tool_calls=1)
         for change in outcome.changes:
             gating.states[change.toolkit] = change.state
-        self._replay_records(kept)
-        self._replay_states(kept)
+        run = ctx.run
+        run.approvals.extend(ApprovalRecord(**data) for data in kept["approvals"])
+        run.denials.extend(ApprovalRecord(**data) for data in kept["denials"])
+        run.unattended |= kept["unattended"]
+        self.aftermath.replay(kept)
         if outcome.succeeded and self._traits.restore is not None:
             self._traits.restore(ctx, args)
         return outcome
@@ -92,7 +91,11 @@ class ToolStep:
         """What was decided about the call if it was running when the run stopped, and can't simply be repeated."""
         if self._traits.facts.repeatable or self._log.in_flight(self.key) is None:
             return None
-        return self._durable.in_flight.get(self.key, "fail")
+        decided = self._durable.in_flight.get(self.key, "fail")
+        if decided != "repeat":
+            for request in self._log.drop_inner(self.key):
+                self._ctx.run.budget.add(Usage.from_dict(request["outcome"]["usage"]))
+        return decided
 
     async def begin(self, args: Mapping[str, Any]) -> None:
         """Keep that the tool's code is about to run."""
@@ -110,47 +113,19 @@ class ToolStep:
 
     async def finish(self, outcome: ToolOutcome) -> None:
         """Keep how the call ended; nothing is awaited between its last event and this."""
-        run, durable = self._ctx.run, self._durable
-        state, user = to_json_data(run.thread.state), to_json_data(run.user.state)
-        calls = [record for record in run.calls[self._calls :] if is_below(record.call_id, self.inner)]
+        run = self._ctx.run
         data = {
             "outcome": outcome.to_dict(),
             "ran": self.ran,
             "approvals": self._own(run.approvals[self._approvals :]),
             "denials": self._own(run.denials[self._denials :]),
             "unattended": run.unattended,
-            "errors": [
-                error.to_dict()
-                for error in run.errors[self._errors :]
-                if error == outcome.error or any(error.agent_path == record.path for record in calls)
-            ],
-            "inner": self.inner,
-            "calls": [record.to_dict() for record in calls],
-            "states": durable.changed_states(state, user),
+            **self.aftermath.data(outcome.error),
         }
         await self._log.finish(self.key, "tool", data)
 
     def _own(self, records: Sequence[ApprovalRecord]) -> list[dict[str, Any]]:
         return [asdict(record) for record in records if record.call_id == self._call.tool_call_id]
-
-    def _replay_records(self, kept: Mapping[str, Any]) -> None:
-        run = self._ctx.run
-        run.approvals.extend(ApprovalRecord(**data) for data in kept["approvals"])
-        run.denials.extend(ApprovalRecord(**data) for data in kept["denials"])
-        run.errors.extend(ErrorRecord(**data) for data in kept["errors"])
-        run.unattended |= kept["unattended"]
-        self._log.drop_below(kept["inner"])
-        for data in kept["calls"]:
-            record = call_record(data)
-            run.calls.append(record)
-            run.steps += record.steps
-            run.budget.add(record.usage)
-
-    def _replay_states(self, kept: Mapping[str, Any]) -> None:
-        states, run = kept["states"], self._ctx.run
-        if states is not None and self._durable.is_newer(states):
-            run.thread.state = copy.deepcopy(states["thread"])
-            run.user.state = copy.deepcopy(states["user"])
 
 
 def tool_step(ctx: CallContext, call: ToolCallPart, traits: ToolTraits) -> ToolStep | None:
