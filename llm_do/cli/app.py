@@ -32,7 +32,7 @@ COMMANDS: dict[str, str] = {
     "doctor": "Check this machine's setup.",
     "models": "List available models, or download the local one.",
     "threads": "Show, change and copy conversations.",
-    "runs": "List recorded runs, and show one as a tree.",
+    "runs": "List, show and compare recorded runs.",
     "schema": "Print the JSON Schema of project files, for editors.",
 }
 """Name to the line that `--help` shows, with which the command's help begins; `llm_do.cli.commands.NAME` holds it."""

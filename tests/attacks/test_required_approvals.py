@@ -11,7 +11,8 @@ from pydantic_ai import ApprovalRequired, FunctionToolset, RunContext, Tool as P
 from llm_do import ApprovalDecision, Runtime
 from llm_do.policy.rules import build_policy
 from llm_do.runtime.approval.broker import ApprovalRequest
-from llm_do.ui.approval.question import question_text
+from llm_do.ui.approval.frame import Frame
+from llm_do.ui.approval.question import question_of
 from tests.support.history import results_of, strict
 from tests.support.runs import Answers, agent, carry_out, project_of, runtime_of
 from tests.support.scripted import call, script
@@ -177,7 +178,7 @@ def test_a_reason_is_shown_as_plain_text() -> None:
     person = Answers(["once"])
     spec = agent("main", script([call("loud", to="\x1b[2Jann\u202e")], "fin"), tools=[loud])
     carry_out(runtime_of([spec], approvals=person, policy=OPEN))
-    text = question_text(person.asked[0])
+    text = question_of(person.asked[0], Frame()).text()
 
     assert "needs approval: for" in text
     assert "\x1b" not in text

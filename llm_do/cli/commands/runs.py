@@ -17,7 +17,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
     no_args_is_help=True,
-    help="List recorded runs, show one, compare two, and sum up what they cost.",
+    help="List, show and compare recorded runs, and sum up what they cost.",
 )
 
 Entry = Annotated[str | None, typer.Option("--entry", metavar="NAME", help="Only runs of this entry.")]
@@ -203,7 +203,7 @@ def compare(
     form: p.Form = "text",
     _debug: p.Debug = False,
 ) -> int:
-    """Compare two runs: where they parted, and what each of them came to.
+    """Compare two runs: where they parted, and what they came to.
 
     Calls are compared by their path, and requests by their number.
 

@@ -15,7 +15,6 @@ from pydantic_ai.toolsets import AbstractToolset
 
 from llm_do.concurrency.worker_threads import WORKERS
 from llm_do.errors import RunError, ToolError
-from llm_do.machines.tool_gate import OPEN_TRANSACTIONS, ToolGate
 from llm_do.project.agent_spec import ToolsetRef
 from llm_do.project.tools.builtin_toolsets import BuiltinToolset, find_builtin, known_tools
 from llm_do.project.tools.toolset_wrappers import find_shown_tools
@@ -30,6 +29,8 @@ from llm_do.text.json_data import to_json_data
 if TYPE_CHECKING:
     from pydantic_ai import ToolDefinition
     from pydantic_ai.toolsets.abstract import ToolsetTool
+
+    from llm_do.machines.tool_gate import ToolGate
 
 __all__ = ["ToolsetCall", "find_toolset_call", "toolset_tool_names"]
 
@@ -129,6 +130,8 @@ def _gate_of(ctx: CallContext, toolset: str, definition: ToolDefinition) -> Tool
     gate = traits.gate if traits is not None else None
     if gate is None:
         return None
+    from llm_do.machines.tool_gate import OPEN_TRANSACTIONS  # a project without toolkits needs no machines
+
     is_open = any(each.gate.machine is gate.machine for each in OPEN_TRANSACTIONS.get())
     if is_open or ctx.frame.gating.state_of(gate.machine) is not None:
         raise RunError(

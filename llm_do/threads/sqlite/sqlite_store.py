@@ -248,7 +248,10 @@ class SqliteStore:
             try:
                 owner = self._owners.claim()
             except OSError as error:
-                raise StoreError(f"{self.name} can't be written: {error.strerror or error}") from error
+                raise StoreError(
+                    f"{self.name} can't be written: {error.strerror or error}",
+                    hint="free some space, or make its folder writable",
+                ) from error
 
         def begin(db: sqlite3.Connection) -> ResumedRun:
             self._finish_all_killed(db)
