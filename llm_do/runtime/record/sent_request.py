@@ -205,6 +205,15 @@ class RequestReader:
             setup.data, [link.data for link in links], chain(digests[-1] if links else "", setup.digest), digests
         )
 
+    def remember(self, messages: Sequence[ModelMessage]) -> None:
+        """Read a history ahead of its request, in a worker thread if it is long."""
+        self._read_messages(messages)
+
+    @property
+    def message_count(self) -> int:
+        """The number of messages that are remembered."""
+        return len(self._links)
+
     def number(self, tool_call_id: str) -> str:
         """The name of a tool call that the last response has just asked for."""
         return f"call_{self._ids.setdefault(tool_call_id, len(self._ids) + 1)}"

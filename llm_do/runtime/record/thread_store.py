@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from llm_do._startup.frozen import frozen
 from llm_do.runtime.record.recording import AgentState
@@ -127,8 +127,7 @@ class StoredObject:
     links: tuple[StoredObject, ...] = ()
 
 
-@frozen
-class HistoryNode:
+class HistoryNode(NamedTuple):  # there may be thousands
     """A history: its last message, after the history before it.
 
     Args:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from llm_do.runtime.record.exchanges import RequestPlace
     from llm_do.runtime.record.sent_request import SentRequest
     from llm_do.runtime.record.transport import OutgoingRequest
-    from llm_do.runtime.request.sent_attempt import SentAttempt
     from llm_do.runtime.steps.durable_run import DurableRun
 
 __all__ = ["RequestStep", "count_unfinished_requests", "request_step"]
@@ -85,14 +84,14 @@ class RequestStep:
 
 
 def request_step(
-    ctx: CallContext, request: OutgoingRequest, place: RequestPlace, attempt: SentAttempt
+    ctx: CallContext, request: OutgoingRequest, place: RequestPlace, sent: SentRequest | None
 ) -> RequestStep | None:
     """The step of one attempt of a request; None in a run that isn't durable."""
     durable = ctx.run.durable
     if durable is None:
         return None
     base = f"{place.call_id}/r{place.number}{'' if place.purpose == 'step' else f'/{place.purpose}'}"
-    return RequestStep(ctx, durable, durable.log.numbered(base), request, _mark(durable, request, place, attempt.sent))
+    return RequestStep(ctx, durable, durable.log.numbered(base), request, _mark(durable, request, place, sent))
 
 
 def _mark(

@@ -61,9 +61,10 @@ async def send(ctx: CallContext, request: OutgoingRequest, held: Reservation, pl
         "purpose": place.purpose,
     }
     attempt = SentAttempt(ctx, request, place)
+    sent = await attempt.read()
     answer: Answer | None = None
     emit(ctx, ModelRequestEvent, **made)
-    step = request_step(ctx, request, place, attempt)
+    step = request_step(ctx, request, place, sent)
     try:
         answer = await step.begin(held) if step is not None else None
         if answer is None:

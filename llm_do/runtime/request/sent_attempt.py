@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pydantic_ai.messages import BaseToolCallPart
 
+from llm_do.concurrency.worker_threads import run_in_worker
 from llm_do.runtime.record.exchanges import Exchange
 from llm_do.runtime.record.request_outcome import RequestFailure, RequestOutcome
 from llm_do.runtime.record.sent_request import read_request
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["SentAttempt"]
 
 
+MANY = 50
+"""More new messages than these are read in a worker thread, so that a long conversation doesn't hold up the loop."""
+
+
 class SentAttempt:
     """An attempt that has begun; it keeps nothing if the run isn't recorded or its exchanges aren't.
 
@@ -39,11 +44,15 @@ class SentAttempt:
         self._request = request
         self._begun = time.time()
         self._reader = _reader(ctx, place.purpose)
-        self._sent = read_request(self._reader, request) if self._reader is not None else None
+        self._sent: SentRequest | None = None
 
-    @property
-    def sent(self) -> SentRequest | None:
-        """What is sent, in canonical form; None if it hasn't been read."""
+    async def read(self) -> SentRequest | None:
+        """Read what is sent, in canonical form; None if exchanges aren't kept."""
+        if self._reader is not None:
+            messages = self._request.messages
+            if len(messages) - self._reader.message_count > MANY:
+                await run_in_worker(self._reader.remember, messages)
+            self._sent = read_request(self._reader, self._request)
         return self._sent
 
     def keep(self, model: str, answer: Answer | None, usage: Usage, partial: str) -> None:
