@@ -23,16 +23,16 @@ LONG, SHORT = 100_000, 100
 
 
 def main() -> list[Figure]:
-    """Measure continuing, appending, recording, and fifty threads at once."""
+    """Measure continuing, appending, recording, fifty threads at once, and durable runs."""
     with tempfile.TemporaryDirectory() as folder, serving() as url:
         os.environ["OPENAI_BASE_URL"], os.environ["OPENAI_API_KEY"] = url, "benchmark"
-        return [*lengths(Path(folder)), *recording(Path(folder)), *fifty(Path(folder))]
+        return [*lengths(Path(folder)), *recording(Path(folder)), *fifty(Path(folder)), *durable(Path(folder))]
 
 
-def recorded(model: str, store: SqliteStore) -> Runtime:
+def recorded(model: str, store: SqliteStore, *, durable: bool = False) -> Runtime:
     """Create the benchmarks' runtime with recording on."""
     base = runtime(model)
-    return Runtime(base.project, config=replace(base.config, record=True, store=store))
+    return Runtime(base.project, config=replace(base.config, record=True, store=store, durable=durable))
 
 
 def turns(count: int) -> list[ModelMessage]:
@@ -119,3 +119,18 @@ def fifty(folder: Path) -> Iterator[Figure]:
             at_once(50, start), at_once(50, lambda: plain.run("x")), rounds=5, clock=time.perf_counter
         )
         yield Figure(name, one / other, 1.15, detail=f"{one * 20:.2f} ms against {other * 20:.2f} ms a run")
+
+
+def durable(folder: Path) -> list[Figure]:
+    """Runs whose steps are kept on disk as they end, against the same runs recorded: processor time."""
+    kept = recorded("tools-10", SqliteStore(folder / "durable.db"), durable=True)
+    ours = recorded("tools-10", SqliteStore(folder / "recorded.db"))
+    one, other = interleaved(times(4, lambda: kept.run("x")), times(4, lambda: ours.run("x")))
+    return [
+        Figure(
+            "durable run / recorded run",
+            one / other,
+            1.4,
+            detail=f"{one / 44 * 1000:.2f} ms against {other / 44 * 1000:.2f} ms a request",
+        )
+    ]

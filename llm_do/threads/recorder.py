@@ -239,7 +239,7 @@ class StoreRecording:
     def add_step(self, step: StepRow) -> None:
         """Queue a step of a durable run for the next batch."""
         self._steps.append(step)
-        self._writer.start_soon()
+        self._writer.start_promptly()
 
     def save_messages(self, messages: Sequence[ModelMessage]) -> None:
         """Queue the entry agent's history as it is now, without waiting for it to be written."""

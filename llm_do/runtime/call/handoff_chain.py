@@ -58,6 +58,7 @@ class HandoffChain:
         # What keeps the first agent from beginning leaves the conversation as it was.
         turn.messages[:] = history
         while True:
+            number = ctx.run.begin_conversation()
             await ctx.runtime.builder.prepare(spec)
             site = self._site(spec.name, len(route))
             child = agent_context(ctx, spec, input, site, turn.toolkits)
@@ -68,7 +69,7 @@ class HandoffChain:
                     child, history, listed=not (first and ctx.frame.config.is_root), resumes=not first
                 )
             finally:
-                self._keep(child, site)
+                self._keep(child, site, number)
             handoff = child.frame.handoff
             if handoff is None:
                 return output
@@ -90,13 +91,13 @@ class HandoffChain:
             return CallSite.step(f"{number}/", name)
         return self.site if number == 1 else CallSite(f"{self.site.key}-{number}", self.site.position)
 
-    def _keep(self, child: CallContext, site: CallSite) -> None:
+    def _keep(self, child: CallContext, site: CallSite, number: int) -> None:
         """Keep what an agent's call leaves to the conversation, however it ended."""
         ctx, turn = self.ctx, self.turn
         turn.messages[:] = child.frame.messages
         turn.toolkits.update(child.frame.gating.result())
         if child.depth == 1:
-            ctx.run.conversation = child.frame.messages
+            ctx.run.keep_conversation(number, child.frame.messages)
         if site.position or ctx.frame.config.is_root:
             # The partial output of a run that ends here; an agent that calls another has a text of its own.
             ctx.frame.text = child.frame.text

@@ -54,7 +54,10 @@ async def call_by_name(ctx: CallContext, name: str, value: object, label: str = 
         unknown = RunError(f"nothing is registered under the name {name!r}", hint=hint, agent_path=ctx.path)
         ctx.run.record_error(unknown, ctx.path)
         raise unknown
-    return await invoke(found, value, ctx, CallSite.in_code(ctx, name, value, label))
+    output = await invoke(found, value, ctx, CallSite.in_code(ctx, name, value, label))
+    if ctx.run.durable is not None:  # code may do anything with it
+        await flush_record(ctx, required=True)
+    return output
 
 
 async def invoke(

@@ -48,7 +48,7 @@ class RunState:
         recording: The record that is written during the run.
         durable: What makes it durable; None if it isn't.
         records_steps: Whether the entry's own agent is recorded step by step.
-        conversation: The history of the last agent that the entry itself called.
+        conversation: The history of the agent that the entry itself called last, which may not be the last to end.
         memory: What tool decorators remember during the run.
         recorded_errors: The records in `errors`, by the identity of their exceptions.
         end_signal: What ended the run, kept in case the project's code swallows the exception.
@@ -82,11 +82,23 @@ class RunState:
     recorded_errors: dict[int, ErrorRecord] = field(default_factory=dict[int, ErrorRecord])
     end_signal: RunEndSignal | None = None
     loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
+    _conversations: int = 0
+    _conversation: int = 0
 
     @property
     def usage(self) -> Usage:
         """What the run has used so far, nested calls included."""
         return self.budget.used
+
+    def begin_conversation(self) -> int:
+        """The number of an agent's call, in the order in which they begin."""
+        self._conversations += 1
+        return self._conversations
+
+    def keep_conversation(self, number: int, messages: Sequence[ModelMessage]) -> None:
+        """Keep the history of an agent that the entry called, unless one that began later has ended already."""
+        if number >= self._conversation:
+            self._conversation, self.conversation = number, messages
 
     def raise_if_ended(self) -> None:
         """Raise the end signal if the run has ended while the project's code is still running."""

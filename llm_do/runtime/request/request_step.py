@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ from llm_do.errors import ReplayError
 from llm_do.runtime.context.emission import live_step
 from llm_do.runtime.record.request_outcome import RequestOutcome
 from llm_do.runtime.record.results import Usage
-from llm_do.runtime.record.sent_request import SETUP, RequestReader, canonical_text, read_request
+from llm_do.runtime.record.sent_request import SETUP, RequestReader, read_request
 from llm_do.runtime.record.transport import Answer
 from llm_do.runtime.request.cost import is_free
 
@@ -65,11 +64,11 @@ class RequestStep:
             await self._log.begin(self._key, "request", data)
         return None
 
-    async def finish(self, answer: Answer) -> None:
+    def finish(self, answer: Answer) -> None:
         """Keep what came back, with the events of the same moment."""
         if not self.replayed:
             data = {"mark": self._mark, "outcome": answer.outcome.to_dict(), "partial": answer.partial}
-            await self._log.finish(self._key, "request", data)
+            self._log.end(self._key, "request", data)
 
     def _check(self, mark: Mapping[str, str]) -> None:
         if self._mark != mark:
@@ -99,12 +98,8 @@ def _mark(
 ) -> Mapping[str, str]:
     if sent is None:  # exchanges aren't kept
         sent = read_request(durable.readers.setdefault((place.call_id, place.purpose), RequestReader()), request)
-    parts = {part: _short_digest(canonical_text(sent.setup[part])) for part in SETUP}
-    return parts | {"request": sent.key[:16]}
-
-
-def _short_digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]
+    parts = durable.parts_of(sent.setup)
+    return {**parts, "request": sent.key[:16]}
 
 
 def count_unfinished_requests(ctx: CallContext) -> None:

@@ -95,10 +95,7 @@ async def send(ctx: CallContext, request: OutgoingRequest, held: Reservation, pl
         ctx.run.budget.settle(held, used, free=is_free(request.model))
     assert answer is not None
     if step is not None:
-        try:
-            await step.finish(answer)
-        except LlmDoError as error:
-            raise end_run(ctx, error) from error
+        step.finish(answer)
     return answer.outcome
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from llm_do.runtime.record.sent_request import RequestReader
+from llm_do.runtime.record.sent_request import SETUP, RequestReader, canonical_text, content_digest
 from llm_do.runtime.record.thread_store import EventIdentity
 
 if TYPE_CHECKING:
@@ -38,9 +38,17 @@ class DurableRun:
     in_flight: dict[str, InFlight] = field(default_factory=dict[str, "InFlight"])
     readers: dict[tuple[str, str], RequestReader] = field(default_factory=dict[tuple[str, str], RequestReader])
     stopping: bool = False
+    _setup: tuple[Mapping[str, Any], Mapping[str, str]] | None = None
     _version: int = 0
     _states: tuple[object, object] = ({}, {})
     _counted: dict[EventIdentity, int] = field(default_factory=dict[EventIdentity, int])
+
+    def parts_of(self, setup: Mapping[str, Any]) -> Mapping[str, str]:
+        """The digest of each part of a request's setup, which is the same object as long as nothing changes."""
+        if self._setup is None or self._setup[0] is not setup:
+            digests = {part: content_digest(canonical_text(setup[part]))[:16] for part in SETUP}
+            self._setup = (setup, digests)
+        return self._setup[1]
 
     def begin_states(self, thread: object, user: object) -> None:
         """Set the states that the run begins with."""

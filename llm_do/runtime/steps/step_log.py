@@ -125,9 +125,17 @@ class StepLog:
         self._keep(self._row(key, kind, data, done=False))
         await self._written()
 
-    async def finish(self, key: str, kind: StepKind, data: Mapping[str, Any]) -> None:
-        """Keep what a step has come to, with the events and states of the same moment; returns once it is on disk."""
+    def end(self, key: str, kind: StepKind, data: Mapping[str, Any]) -> None:
+        """Keep what a step has come to, with the events and states of the same moment.
+
+        It is written soon, and before anything that follows from it: a request waits for what is queued, and so does a
+        tool with effects.
+        """
         self._keep(self._row(key, kind, data, done=True))
+
+    async def finish(self, key: str, kind: StepKind, data: Mapping[str, Any]) -> None:
+        """Keep what a step has come to; returns once it is on disk, for code that may do anything then."""
+        self.end(key, kind, data)
         await self._written()
 
     def drop_below(self, calls: Collection[str]) -> None:

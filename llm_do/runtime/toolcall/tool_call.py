@@ -117,10 +117,7 @@ async def run_tool_call(
         if gates:
             ctx.frame.gating.order.leave(call.tool_call_id, call.tool_name, succeeded=outcome.succeeded)
     if step is not None and replayed is None:
-        try:
-            await step.finish(outcome)
-        except LlmDoError as error:
-            raise end_run(ctx, error) from error
+        step.finish(outcome)
     return _for_model(outcome)
 
 

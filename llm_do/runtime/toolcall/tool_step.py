@@ -111,7 +111,7 @@ class ToolStep:
         }
         await self._log.begin(self.key, "tool", data)
 
-    async def finish(self, outcome: ToolOutcome) -> None:
+    def finish(self, outcome: ToolOutcome) -> None:
         """Keep how the call ended; nothing is awaited between its last event and this."""
         run = self._ctx.run
         data = {
@@ -122,7 +122,7 @@ class ToolStep:
             "unattended": run.unattended,
             **self.aftermath.data(outcome.error),
         }
-        await self._log.finish(self.key, "tool", data)
+        self._log.end(self.key, "tool", data)
 
     def _own(self, records: Sequence[ApprovalRecord]) -> list[dict[str, Any]]:
         return [asdict(record) for record in records if record.call_id == self._call.tool_call_id]
