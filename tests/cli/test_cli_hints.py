@@ -28,6 +28,8 @@ ANSWERED = {
     "run one two": "Quote a prompt of several words: llm-do run 'one two'.",
     "chat one two three": "Quote a prompt of several words: llm-do chat 'one two three'.",
     "run --timeout 5x": "'5x' is not a time, such as 90, 90s, 5m or 1h30m.",
+    "chat hello --durable --run-id x": "Name the thread: --thread ID.",
+    "resume 5f3c": "`llm-do run --durable` begins a run that can be resumed.",
     "run --model": "Option '--model' requires an argument.",
     "threads lst": "Did you mean `list`?",
     "runs nonsense": "The commands are list, costs, show, compare, drop.",

@@ -248,3 +248,20 @@ def test_a_budget_counts_the_requests_that_were_in_flight(tmp_path: Path) -> Non
     result, requests = asyncio.run(go())
     assert result.error is None
     assert result.usage.requests in (requests, requests + 1)
+
+
+def test_a_store_error_of_the_projects_own_code_is_a_failure_like_any_other(tmp_path: Path) -> None:
+    def read(item: str) -> str:
+        raise StoreError(f"no {item}")
+
+    async def main(input: str, ctx: Any) -> str:
+        try:
+            return await ctx.call("read", {"item": "shelf"})
+        except StoreError as error:
+            return f"caught: {error}"
+
+    project = project_of([agent("main", script("unused"))], main, root=tmp_path, tools={"read": read})
+    runtime = Runtime(project, durable=True, store=SqliteStore(store_path(tmp_path)))
+    result = asyncio.run(runtime.execute("x", run_id="r"))
+
+    assert (result.status, result.output) == ("completed", "caught: no shelf")

@@ -14,6 +14,7 @@ from llm_do.cli.arguments.run_options import CommandOptions
 from llm_do.cli.arguments.target import project_at
 from llm_do.cli.process.streams import warn
 from llm_do.errors import SuspendedError, UsageError
+from llm_do.files.local_folder import FOLDER
 
 if TYPE_CHECKING:
     from llm_do.cli.actions.session import Session
@@ -61,6 +62,11 @@ def _resume(what: ResumeOptions, options: CommandOptions, results: Results, inte
     project = link(project_at(None, options.input.named), options)
     from llm_do.cli.actions.session import Session
 
+    if not (project.root / FOLDER / "state.db").exists():
+        raise UsageError(
+            f"nothing has been recorded in {project.root}",
+            hint="`llm-do run --durable` begins a run that can be resumed.",
+        )
     earlier = _find(project, what.run)
     session = Session(project, _as_begun(options.session, earlier), options.output, results, interrupts)
     interrupts.last_words = lambda: failure.print_last_words(
@@ -93,9 +99,12 @@ async def _ask(session: Session, call: Mapping[str, Any]) -> InFlight | None:
     from llm_do.runtime.steps.in_flight import call_text
 
     assert session.asker is not None
-    text = f"{call_text(call)} was running when the process stopped; whether it had an effect isn't known."
+    text = (
+        f"{call['path']}: {call_text(call)} was running when the process stopped.\n"
+        "Whether it had an effect isn't known. Find out, then choose:"
+    )
     while True:
-        answer = await session.asker.ask_user(UserQuestion(text, tuple(ANSWERS), "llm-do", str(call["path"])))
+        answer = await session.asker.ask_user(UserQuestion(text, tuple(ANSWERS), "llm-do"))
         if answer in ANSWERS:
             return ANSWERS[answer]
 

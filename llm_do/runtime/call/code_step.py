@@ -15,11 +15,11 @@ from pydantic import TypeAdapter
 
 from llm_do.concurrency.run_end import reraise_if_cancelled
 from llm_do.concurrency.worker_threads import call_function
-from llm_do.errors import EntryError, ReplayError, RunError, StoreError, error_text
+from llm_do.errors import EntryError, RunError, error_text
 from llm_do.project.faults import DATA_HINT
 from llm_do.runtime.context.aftermath import Aftermath
 from llm_do.runtime.context.call_context import CallContext
-from llm_do.runtime.context.emission import end_run, flush_record, live_step
+from llm_do.runtime.context.emission import ending_run, flush_record, live_step
 from llm_do.runtime.record.thread_store import StepKind
 from llm_do.runtime.steps.inner_calls import inner_calls
 from llm_do.runtime.steps.stored_results import failure
@@ -58,36 +58,46 @@ async def _run_step(
 ) -> Any:
     assert ctx.run.durable is not None
     log = ctx.run.durable.log
-    try:
-        aftermath = Aftermath(ctx, ctx.run.durable, ctx.parent.frame.turn.toolkits if ctx.parent is not None else None)
+    aftermath = Aftermath(ctx, ctx.run.durable, ctx.parent.frame.turn.toolkits if ctx.parent is not None else None)
+    with ending_run(ctx):
         kept = log.replay(key)
-        if kept is not None:
-            aftermath.replay(kept)
-            if kept["error"] is not None:
-                raise _error(kept["error"], ctx)
-            return _read(function, kept["result"])
-        await live_step(ctx, key)
-        if not repeatable:
-            if log.in_flight(key) is not None and ctx.run.durable.in_flight.get(key) != "repeat":
-                raise RunError(
-                    f"{ctx.frame.config.name} was running when the run was stopped, and whether it had an effect isn't"
-                    " known",
-                    hint="`llm-do resume --in-flight repeat` runs it again.",
-                    agent_path=ctx.path,
-                )
+        if kept is None:
+            await live_step(ctx, key)
+    if kept is not None:
+        aftermath.replay(kept)
+        if kept["error"] is not None:
+            raise _error(kept["error"], ctx)
+        return _read(function, kept["result"])
+    if not repeatable:
+        _check_in_flight(ctx, key)
+        with ending_run(ctx):
             await log.begin(key, kind, {"tool_name": ctx.frame.config.name, "path": ctx.path, "args": {}})
-        with inner_calls(key) as aftermath.inner:
-            try:
-                data = _data(ctx, ctx.frame.config.name, await run())
-            except Exception as error:
-                reraise_if_cancelled(error)
-                ended = {"result": None, "error": {"type": type(error).__name__, "message": error_text(error)}}
-                await log.finish(key, kind, {**ended, **aftermath.data()})
-                raise
-        await log.finish(key, kind, {"result": data, "error": None, **aftermath.data()})
-    except (ReplayError, StoreError) as error:
-        raise end_run(ctx, error) from error
-    return _read(function, data)
+    failed: Exception | None = None
+    ended: dict[str, Any] = {"result": None, "error": None}
+    with inner_calls(key) as aftermath.inner:
+        try:
+            ended["result"] = _data(ctx, ctx.frame.config.name, await run())
+        except Exception as error:  # noqa: BLE001 (it is raised once it is kept)
+            reraise_if_cancelled(error)
+            failed = error
+            ended["error"] = {"type": type(error).__name__, "message": error_text(error)}
+    with ending_run(ctx):
+        await log.finish(key, kind, {**ended, **aftermath.data()})
+    if failed is not None:
+        raise failed
+    return _read(function, ended["result"])
+
+
+def _check_in_flight(ctx: CallContext, key: str) -> None:
+    """Raise `RunError` if a function was running when the run stopped, unless it is to be repeated."""
+    durable = ctx.run.durable
+    assert durable is not None
+    if durable.log.in_flight(key) is not None and durable.in_flight.get(key) != "repeat":
+        raise RunError(
+            f"{ctx.frame.config.name} was running when the run was stopped, and whether it had an effect isn't known",
+            hint="`llm-do resume --in-flight repeat` runs it again.",
+            agent_path=ctx.path,
+        )
 
 
 def _data(ctx: CallContext, name: str, value: object) -> Any:

@@ -17,7 +17,16 @@ from llm_do.runtime.record.outcomes import ToolOutcome
 if TYPE_CHECKING:
     from llm_do.runtime.context.call_context import CallContext
 
-__all__ = ["emit", "end_run", "flush_record", "live_step", "open_tool", "record_tool", "waiting_for_person"]
+__all__ = [
+    "emit",
+    "end_run",
+    "ending_run",
+    "flush_record",
+    "live_step",
+    "open_tool",
+    "record_tool",
+    "waiting_for_person",
+]
 
 
 def emit(ctx: CallContext, kind: Callable[..., EventBase], **data: Any) -> None:
@@ -47,7 +56,7 @@ async def flush_record(ctx: CallContext, *, required: bool) -> None:
 def end_run(ctx: CallContext, error: LlmDoError) -> RunEndSignal:
     """The signal that ends the run with an error, whatever its callers catch.
 
-    An attempt at a durable run that can't go on stops without an end: nothing more is told.
+    An attempt at a durable run that can't go on stops without an end: nothing more is emitted.
     """
     error.agent_path = error.agent_path or ctx.path
     durable = ctx.run.durable
@@ -55,6 +64,15 @@ def end_run(ctx: CallContext, error: LlmDoError) -> RunEndSignal:
         durable.stopping = True
     ctx.run.end_signal = RunEndSignal(error)
     return ctx.run.end_signal
+
+
+@contextmanager
+def ending_run(ctx: CallContext) -> Generator[None]:
+    """End the run, whatever its callers catch, if a step can't be read, replayed or written inside."""
+    try:
+        yield
+    except (ReplayError, StoreError) as error:
+        raise end_run(ctx, error) from error
 
 
 async def live_step(ctx: CallContext, key: str) -> None:

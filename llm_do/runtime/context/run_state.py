@@ -128,7 +128,7 @@ class RunState:
     def emit(self, kind: Callable[..., EventBase], config: CallConfig, **data: Any) -> None:
         """Record one event of a call and deliver it to its subscribers.
 
-        A durable run tells each event once over all its attempts, and delivers it once it is on disk.
+        A durable run emits each event once over all its attempts, and delivers it once it is on disk.
         """
         durable = self.durable
         if durable is not None and durable.stopping:
@@ -137,7 +137,7 @@ class RunState:
             self.seq += 1
             return
         if durable is not None and kind is not TextEvent:
-            if not durable.is_told(config.call_id, cast("Any", kind).type, data.get("tool_call_id", "")):
+            if not durable.is_emitted(config.call_id, cast("Any", kind).type, data.get("tool_call_id", "")):
                 assert self.recording is not None
                 self.recording.add_event(self.make_event(kind, config, **data))
             return

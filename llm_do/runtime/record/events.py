@@ -50,7 +50,8 @@ class EventBase:
     """The fields of every event: its time, and the run and call it belongs to.
 
     Args:
-        seq: Number of the event in its run, from 0, without gaps.
+        seq: Number of the event in its run, from 0, without gaps. In a durable run, streamed text has the number of the
+            last event before it.
         time: Seconds since the epoch.
         run_id: The run.
         call_id: The call it happened in.

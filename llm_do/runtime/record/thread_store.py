@@ -277,7 +277,7 @@ class ResumedRun:
         beginning: What it began with, as text.
         opened: Its thread and user as they were when it began.
         steps: What has happened in earlier attempts.
-        told: How many events of each identity the journal has.
+        emitted: How many events of each identity the journal has.
         warnings: The warnings that the journal has: message, and path of the agent.
         next_seq: The number of the next event.
         stopped: When the last event was written, in seconds since the epoch.
@@ -287,7 +287,7 @@ class ResumedRun:
     beginning: str
     opened: OpenedRun
     steps: tuple[StepRow, ...]
-    told: Mapping[EventIdentity, int]
+    emitted: Mapping[EventIdentity, int]
     warnings: tuple[tuple[str, str], ...]
     next_seq: int
     stopped: float

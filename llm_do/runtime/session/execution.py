@@ -212,7 +212,7 @@ class Execution:
                 seal.close,
                 seal.open,
             ),
-            {} if resumed is None else resumed.told,
+            {} if resumed is None else resumed.emitted,
         )
         durable.begin_states(to_json_data(run.thread.state), to_json_data(run.user.state))
         if resumed is not None:

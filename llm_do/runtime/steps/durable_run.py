@@ -1,4 +1,4 @@
-"""`DurableRun`: what makes a run durable, for the places that have effects, tell events or write endings."""
+"""`DurableRun`: what makes a run durable, for the places that have effects, emit events or write endings."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class DurableRun:
     Args:
         attempt: Its number, from 1.
         log: Its steps.
-        told: How many events of each identity earlier attempts have told.
+        emitted: How many events of each identity earlier attempts have emitted.
         in_flight: What becomes of tool calls that were running when the run stopped, by their steps' keys.
         readers: What has been read of the requests of each call.
-        stopping: Whether the attempt stops without an end, so that nothing more is told.
+        stopping: Whether the attempt stops without an end, so that nothing more is emitted.
     """
 
     attempt: int
     log: StepLog
-    told: Mapping[EventIdentity, int] = field(default_factory=dict[EventIdentity, int])
+    emitted: Mapping[EventIdentity, int] = field(default_factory=dict[EventIdentity, int])
     in_flight: dict[str, InFlight] = field(default_factory=dict[str, "InFlight"])
     readers: dict[tuple[str, str], RequestReader] = field(default_factory=dict[tuple[str, str], RequestReader])
     stopping: bool = False
@@ -74,9 +74,9 @@ class DurableRun:
         self._states = (states["thread"], states["user"])
         return True
 
-    def is_told(self, call_id: str, type: str, tool_call_id: str) -> bool:
-        """Whether an earlier attempt has told this event, the n-th of its identity; each call counts one."""
+    def is_emitted(self, call_id: str, type: str, tool_call_id: str) -> bool:
+        """Whether an earlier attempt has emitted this event, the n-th of its identity; each call counts one."""
         identity = (call_id, type, tool_call_id)
         number = self._counted.get(identity, 0) + 1
         self._counted[identity] = number
-        return number <= self.told.get(identity, 0)
+        return number <= self.emitted.get(identity, 0)

@@ -22,10 +22,8 @@ from llm_do.errors import (
     AbortedError,
     LlmDoError,
     PermissionDeniedError,
-    ReplayError,
     RunError,
     RunTimeoutError,
-    StoreError,
     ToolError,
     ToolFailedError,
     error_text,
@@ -36,7 +34,7 @@ from llm_do.project.faults import find_fault, not_data_error, project_error
 from llm_do.runtime.approval.approver import ANSWERED, TRIES, denial_text
 from llm_do.runtime.approval.pending_call import BoundToFailError, PendingCall, makers_of
 from llm_do.runtime.context.call_context import CallContext
-from llm_do.runtime.context.emission import emit, end_run, flush_record, record_tool, waiting_for_person
+from llm_do.runtime.context.emission import emit, flush_record, record_tool, waiting_for_person
 from llm_do.runtime.context.hooks import HookAbort, HookPoint
 from llm_do.runtime.record.outcomes import ToolOutcome, ToolOutput, ToolStatus
 from llm_do.runtime.record.results import ApprovalRecord, ErrorRecord, Usage, arguments_data
@@ -101,8 +99,6 @@ async def run_tool_call(
         if step is not None:
             replayed = await step.replay(gates, args)
         outcome = replayed or await one.carry_out(run, tool_def)
-    except (ReplayError, StoreError) as error:
-        raise end_run(ctx, error) from error
     except HookAbort as abort:
         outcome = one.ended("failed", f"a hook raised {find_fault(abort.error).text}", abort.error)
         raise

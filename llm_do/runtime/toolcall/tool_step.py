@@ -11,7 +11,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from llm_do.runtime.context.aftermath import Aftermath
-from llm_do.runtime.context.emission import live_step
+from llm_do.runtime.context.emission import ending_run, live_step
 from llm_do.runtime.record.outcomes import ToolOutcome
 from llm_do.runtime.record.results import ApprovalRecord, Usage, arguments_data
 
@@ -63,12 +63,13 @@ class ToolStep:
         """The outcome of an earlier attempt, and everything that followed from it; None if the call hasn't ended.
 
         Raises:
-            ReplayError: A step can't be replayed.
+            RunEndSignal: A step can't be replayed.
         """
-        kept = self._log.replay(self.key)
-        if kept is None:
-            await live_step(self._ctx, self.key)
-            return None
+        with ending_run(self._ctx):
+            kept = self._log.replay(self.key)
+            if kept is None:
+                await live_step(self._ctx, self.key)
+                return None
         ctx, gating = self._ctx, self._ctx.frame.gating
         if gates:
             await gating.order.turn(self._call.tool_call_id)
@@ -109,7 +110,8 @@ class ToolStep:
             "args": arguments_data(args),
             "path": self._ctx.path,
         }
-        await self._log.begin(self.key, "tool", data)
+        with ending_run(self._ctx):
+            await self._log.begin(self.key, "tool", data)
 
     def finish(self, outcome: ToolOutcome) -> None:
         """Keep how the call ended; nothing is awaited between its last event and this."""

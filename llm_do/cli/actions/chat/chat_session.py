@@ -53,6 +53,10 @@ def start(options: CommandOptions, *, last: bool) -> int:
 def _converse(options: CommandOptions, results: Results, interrupts: Interrupts, *, last: bool) -> int:
     if last and options.call.get("thread_id") is not None:
         raise UsageError("--continue and --thread exclude each other", hint="Keep one of them.")
+    if options.call.get("run_id") is not None:
+        raise UsageError(
+            "--run-id names one run, and each turn is a run of its own", hint="Name the thread: --thread ID."
+        )
     arguments, entry = options.input, options.entry
     target = resolve(arguments.project, arguments.prompt, arguments.named)
     prepare(otel=options.otel)

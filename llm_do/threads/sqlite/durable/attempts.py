@@ -91,7 +91,7 @@ def resume(db: sqlite3.Connection, run: RunRecord) -> ResumedRun:
             StepRow(key, kind, bool(done), data)
             for key, kind, done, data in db.execute("SELECT key, kind, done, data FROM steps WHERE run = ?", (run.id,))
         ),
-        *_told(db, run),
+        *_emitted(db, run),
         last[0] + 1 if last is not None else 0,
         last[1] if last is not None else run.started,
     )
@@ -115,11 +115,11 @@ def _thread_at_start(db: sqlite3.Connection, run: RunRecord, start: Any) -> Thre
     return replace(thread, **start)
 
 
-def _told(
+def _emitted(
     db: sqlite3.Connection, run: RunRecord
 ) -> tuple[dict[tuple[str, str, str], int], tuple[tuple[str, str], ...]]:
     """How many events of each identity a run's journal has, and its warnings."""
-    told: dict[tuple[str, str, str], int] = {}
+    emitted: dict[tuple[str, str, str], int] = {}
     warnings: list[tuple[str, str]] = []
     found: Sequence[tuple[str, str]] = db.execute(
         "SELECT type, data FROM events WHERE run = ? ORDER BY seq", (run.id,)
@@ -127,7 +127,7 @@ def _told(
     for kind, text in found:
         data: Any = json.loads(text)
         identity = (str(data.get("call_id")), kind, str(data.get("tool_call_id") or ""))
-        told[identity] = told.get(identity, 0) + 1
+        emitted[identity] = emitted.get(identity, 0) + 1
         if kind == "warning":
             warnings.append((data["message"], data["path"]))
-    return told, tuple(warnings)
+    return emitted, tuple(warnings)
