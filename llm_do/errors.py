@@ -213,7 +213,7 @@ class StoreError(LlmDoError):
 
 
 class RunTakenError(StoreError):
-    """A durable run goes on in another process, which began a later attempt; this one has stopped."""
+    """Another process has taken over a durable run with a later attempt; this one has stopped."""
 
     status = "interrupted"
 
@@ -259,7 +259,7 @@ class RunInterruptedError(RunError):
 
 
 class SuspendedError(RunError):
-    """A durable run waits for a person, with nothing running; it goes on when it is resumed.
+    """A durable run waits for a person, with nothing running; it continues when it is resumed.
 
     `calls` has the calls that were running when it stopped, by the keys of their steps: tool name, arguments, path.
     """

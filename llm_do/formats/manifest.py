@@ -253,7 +253,8 @@ class ManifestFile(Strict):
     )
     record: bool = Field(default=True, description="Whether prompts and results are kept on disk.")
     cassette: CassetteOptions = Field(
-        default_factory=CassetteOptions.model_construct, description="What recordings of runs hold besides requests."
+        default_factory=CassetteOptions.model_construct,
+        description="What recordings of runs contain in addition to requests.",
     )
     threads: Opt[ThreadsFile] = Field(default=None, description="Where threads are kept, and their defaults.")
     generated_agents_dir: Path | None = Field(

@@ -102,7 +102,7 @@ class Overrides:
 
 @frozen
 class CassetteSettings:
-    """The manifest's `cassette`: what recordings of runs hold besides requests.
+    """The manifest's `cassette`: what recordings of runs contain in addition to requests.
 
     Args:
         tools: Names or patterns of tools whose results are recorded and replayed.
@@ -228,7 +228,7 @@ class Project:
         code_patterns: The manifest's paths and globs of agent files and Python files.
         data_folders: Folders whose Python files are data: nothing in them is loaded, so tools may write them.
         sandbox: How commands that run without approval are confined.
-        cassette: What recordings of runs hold besides requests.
+        cassette: What recordings of runs contain in addition to requests.
         warnings: Warnings from linking.
         modules: Keeps the project's Python modules importable.
 

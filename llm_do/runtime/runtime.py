@@ -229,8 +229,8 @@ class Runtime:
             in_flight: What becomes of calls with effects that were running when it stopped: `repeat` runs them again,
                 `fail` tells the model that whether they had an effect isn't known, `done` that they were carried out. A
                 mapping says it by the keys of their steps. None raises `SuspendedError` if there are any.
-            accept_changes: Whether it goes on though the project's files have changed; it still stops, before anything
-                new happens, at the first request that isn't what was sent before.
+            accept_changes: Whether to continue although the project's files have changed; the run still stops, before
+                anything new happens, at the first request that isn't what was sent before.
 
         Returns:
             The result; of a run that has ended, the one that it ended with.
@@ -341,7 +341,7 @@ class Runtime:
         Args:
             run_id: The run.
             in_flight: What becomes of the calls that were running when it stopped, as for `resume`.
-            accept_changes: Whether it goes on though the project's files have changed.
+            accept_changes: Whether to continue although the project's files have changed.
             subscription: Receives this run's events, in addition to the runtime's subscribers.
 
         Returns:

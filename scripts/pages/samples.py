@@ -86,7 +86,7 @@ async def _all() -> list[dict[str, Any]]:
 
 
 async def _resumed() -> AsyncIterator[Event]:
-    """The events of a run that was stopped after its first response, once it goes on."""
+    """The events of a run that was stopped after its first response, once it continues."""
     with _copy("approvals") as folder:
         runtime = Runtime(Project.load(folder), approvals=_answer, durable=True)
         runtime.on("model_request", lambda event: runtime.interrupt() if event.request == 2 else None)

@@ -38,12 +38,12 @@ ANSWERS: Mapping[str, InFlight | None] = {
 
 @frozen
 class ResumeOptions:
-    """Which run goes on, and how.
+    """Which run to continue, and how.
 
     Args:
         run: Its id or a prefix of it.
         in_flight: What becomes of calls that were running when it stopped; None asks, if a person is there.
-        accept_changes: Whether it goes on though the project's files have changed.
+        accept_changes: Whether to continue although the project's files have changed.
     """
 
     run: str

@@ -1,7 +1,7 @@
 """What is read of one answer of a provider: a bounded number of bytes, as they are and unpacked, for a bounded time.
 
-A document is held in memory as a whole; so is one event of a stream, and all that a stream has said. Without bounds a
-server that has gone wrong, or a hostile one, takes all the memory there is, or never lets go.
+A document is held in memory as a whole; so is one event of a stream, and all the text that a stream has sent. Without
+bounds a server that has gone wrong, or a hostile one, takes all the memory there is, or never lets go.
 """
 
 from __future__ import annotations

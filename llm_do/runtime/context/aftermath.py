@@ -1,4 +1,4 @@
-"""What follows from a step of a durable run besides its result: kept with it, and brought about again at its replay.
+"""What follows from a step of a durable run in addition to its result: kept with it, and restored by its replay.
 
 These are the calls that the step's own code made with their usage and errors, the states of the thread and the user,
 and those of the toolkits that a function's code has.
@@ -59,7 +59,7 @@ class Aftermath:
         }
 
     def replay(self, kept: Mapping[str, Any]) -> None:
-        """Bring it about again."""
+        """Restore it."""
         run, states = self._run, kept["states"]
         self._replay_calls(kept["inner"], kept["calls"])
         run.errors.extend(ErrorRecord(**error) for error in kept["errors"])

@@ -56,7 +56,7 @@ async def flush_record(ctx: CallContext, *, required: bool) -> None:
 def end_run(ctx: CallContext, error: LlmDoError) -> RunEndSignal:
     """The signal that ends the run with an error, whatever its callers catch.
 
-    An attempt at a durable run that can't go on stops without an end: nothing more is emitted.
+    An attempt at a durable run that can't continue stops without an end: nothing more is emitted.
     """
     error.agent_path = error.agent_path or ctx.path
     durable = ctx.run.durable

@@ -35,7 +35,7 @@ class Builder(Protocol):
         ...
 
     async def prepare(self, spec: AgentSpec) -> None:
-        """Do what takes long in building an agent, and let others go on meanwhile."""
+        """Do what takes long in building an agent, and let others continue meanwhile."""
         ...
 
     def toolset(self, name: str) -> AbstractToolset[Any] | None:

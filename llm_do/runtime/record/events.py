@@ -96,7 +96,7 @@ class RunStartedEvent(EventBase):
 
 @frozen(kw_only=True)
 class RunResumedEvent(EventBase):
-    """A durable run goes on after it was stopped; text that was streamed before, and has no end, is void.
+    """A durable run continues after it was stopped; text that was streamed before and never completed is void.
 
     Args:
         attempt: The number of the attempt that begins, from 2.

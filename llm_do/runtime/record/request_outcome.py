@@ -55,7 +55,7 @@ class RequestFailure:
         )
         return cls(
             type=_category(error),
-            # What is behind a lost connection isn't written, but said.
+            # The cause of a lost connection isn't kept as an exception, so the message has it.
             message=str(bound_behind(error) or error_text(error) or type(error).__name__),
             model=api.model_name if api is not None else "",
             transient=is_transient(error),

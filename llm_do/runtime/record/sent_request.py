@@ -354,7 +354,7 @@ def ordered_part(part: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def without_provider_ids(data: Any) -> Any:
-    """What a provider says besides its answer, without its own ids and clocks."""
+    """What a provider reports in addition to its answer, without its own ids and clocks."""
     if isinstance(data, dict):
         items = cast("dict[str, Any]", data).items()
         return {name: without_provider_ids(value) for name, value in items if not _OF_THE_PROVIDER.search(name)}

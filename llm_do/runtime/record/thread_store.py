@@ -390,7 +390,7 @@ class ThreadStore(Protocol):
     async def resume_run(self, run_id: str) -> ResumedRun:
         """Begin another attempt at a durable run whose process is gone, or which waits.
 
-        What earlier attempts have written of its thread is dropped: it comes about again.
+        What earlier attempts wrote to its thread is dropped, since the replay writes it again.
 
         Raises:
             UsageError: There is no such run, or it isn't durable, is active, or has ended.

@@ -221,7 +221,7 @@ class Execution:
         return recording
 
     def _resume(self, ctx: CallContext, durable: DurableRun) -> SuspendedError | None:
-        """Tell that a run goes on; returns why it can't before a person has said what becomes of its calls."""
+        """Emit that a run continues; returns the error if a person has to decide about its calls first."""
         run, how = self.run, self.inputs.durable
         if durable.attempt == 1:
             return None

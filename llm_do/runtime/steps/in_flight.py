@@ -26,7 +26,7 @@ def call_text(data: Mapping[str, Any]) -> str:
 
 
 def in_flight_error(run_id: str, calls: Mapping[str, Mapping[str, Any]]) -> SuspendedError:
-    """The error of a run that can't go on before a person has said what becomes of these calls."""
+    """The error of a run that can't continue until a person has decided about these calls."""
     names = " and ".join(f"{data['path']}: {call_text(data)}" for data in calls.values())
     were = "was running" if len(calls) == 1 else "were running"
     return SuspendedError(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["CARRIED_OUT", "UNKNOWN", "ToolStep", "tool_step"]
 
 CALLS = ("agent", "flow", "handoff")
-"""Kinds of tools that are no steps: what they call is replayed, so that calls, usage and events come about again."""
+"""Kinds of tools that are no steps: what they call is replayed, which produces calls, usage and events again."""
 
 UNKNOWN = (
     "the run was stopped while this call was running: whether it had an effect isn't known, and it was not repeated"

@@ -66,7 +66,7 @@ class ToolTraits:
             ended with an error code has a result, and has not succeeded.
         function: The project's function that it runs, for messages; None if it isn't known.
         restore: Takes the `CallContext` and the arguments of a call that is replayed, in a durable run that is resumed,
-            and brings about again what the call had changed in the session.
+            and restores what the call had changed in the session.
     """
 
     facts: ToolFacts = ToolFacts()

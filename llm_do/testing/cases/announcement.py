@@ -1,4 +1,4 @@
-"""What is said before models are asked: how many tests that is for, and what it took last time."""
+"""The notice before models are asked: for how many tests, and what that took last time."""
 
 from __future__ import annotations
 

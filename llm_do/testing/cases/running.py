@@ -228,7 +228,7 @@ def _unasked(player: CassettePlayer, cassette: Path, plan: Plan) -> list[Failure
 
 @frozen
 class _Judged:
-    """What a judge said.
+    """A judge's verdict on a run.
 
     Args:
         usage: What asking it has used.

@@ -67,14 +67,14 @@ class Sources:
     def text(self, agent: str, old: str, new: str) -> Place:
         """Where a text that has changed is written now: in an agent's file, or in another that is put into it."""
         file, line = self.agent(agent)
-        wanted = first_change(old, new)
-        if not wanted:
+        changed = first_change(old, new)
+        if not changed:
             return file, line
-        own = self._line_with(file, wanted)
+        own = self._line_with(file, changed)
         if own is not None:
             return file, own
         for other in islice(self._files(), MOST_FILES):
-            if (found := self._line_with(other, wanted)) is not None:
+            if (found := self._line_with(other, changed)) is not None:
                 return other, found
         spec = self._spec(agent)
         providers = spec.context_providers if spec is not None else ()
@@ -113,8 +113,8 @@ class Sources:
                 path = (self._root / value).resolve()
                 if path.is_relative_to(self._root) and path.is_file():
                     file = self._shown(path)
-                    wanted = first_change(str(old), str(new))
-                    return file, self._line_with(file, wanted, inside=True) if wanted else None
+                    changed = first_change(str(old), str(new))
+                    return file, self._line_with(file, changed, inside=True) if changed else None
         return NOWHERE
 
     def code(self, value: Any) -> Place:
@@ -146,11 +146,11 @@ class Sources:
         except (OSError, UnicodeDecodeError):
             return []
 
-    def _line_with(self, file: str | None, wanted: str, *, inside: bool = False) -> int | None:
+    def _line_with(self, file: str | None, changed: str, *, inside: bool = False) -> int | None:
         """The first line that is a text, or that has something in common with a line of a tool's result."""
 
         def is_it(line: str) -> bool:
-            return line == wanted or (inside and bool(line) and (line in wanted or wanted in line))
+            return line == changed or (inside and bool(line) and (line in changed or changed in line))
 
         lines = enumerate(self._lines(file), 1)
         return next((number for number, line in lines if is_it(line.strip())), None)

@@ -16,7 +16,7 @@ def check_attempt(db: sqlite3.Connection, run: RunRecord, attempt: int) -> None:
     row = db.execute("SELECT attempt, status FROM runs WHERE id = ?", (run.id,)).fetchone()
     if row is None or tuple(row) != (attempt, "running"):
         raise RunTakenError(
-            f"run {run.id} goes on in another process" if row is not None else f"run {run.id} was deleted",
+            f"another process has taken over run {run.id}" if row is not None else f"run {run.id} was deleted",
             hint=f"See it with `llm-do runs show {run.id}`.",
         )
 
