@@ -58,3 +58,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     """Let the collector run from now on."""
     resume_collector()
+
+
+@pytest.fixture(params=["bubblewrap", "landlock"])
+def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Confine commands with each kind of sandbox that works on this machine."""
+
+    from llm_do.toolsets.shell.sandbox import SandboxStatus, bubblewrap, landlock
+
+    if not (bubblewrap.find_prefix()[0] is not None if request.param == "bubblewrap" else landlock.abi()):
+        pytest.skip(f"{request.param} doesn't work on this machine")
+    found = SandboxStatus(active=True, backend=request.param, reason="")
+    monkeypatch.setattr("llm_do.toolsets.shell.sandbox.command_sandbox.status", lambda: found)
+    return request.param

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from llm_do.errors import StoreError, error_text
-from llm_do.runtime.record.thread_store import Batch, ThreadStore
+from llm_do.runtime.record.store.store_writes import Batch
+from llm_do.runtime.record.thread_store import ThreadStore
 
 __all__ = ["BatchWriter"]
 

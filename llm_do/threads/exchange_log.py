@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from llm_do.runtime.record.redaction import Redactor
-from llm_do.runtime.record.thread_store import ExchangeRow, HistoryNode, SpentRow, StoredObject
+from llm_do.runtime.record.store.store_writes import ExchangeRow, HistoryNode, SpentRow, StoredObject
 from llm_do.text.surrogates import replace_surrogates
 from llm_do.threads.store.stored_exchanges import answer_text, setup_object
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from llm_do.runtime.record.redaction import Redactor
+from llm_do.runtime.record.store.store_writes import MessageRow
 from llm_do.runtime.record.stored_records import ThreadRecord
-from llm_do.runtime.record.thread_store import MessageRow
 from llm_do.threads.sqlite.rows import new_token
 from llm_do.threads.store.codec import message_text
 

@@ -38,6 +38,7 @@ HEAVY = (
     "llm_do.formats.editor_schema",
     "llm_do.ui.reports.diagnostic_text",
     "llm_do.threads.recorder",
+    "llm_do.threads.run_recording",
     "llm_do.toolsets.filesystem",
     *(f"llm_do.ui.reports.{name}" for name in ("explanation", "project_graph", "tool_list")),
     "anyio._backends._asyncio",

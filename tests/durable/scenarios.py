@@ -35,12 +35,36 @@ def effects_of(root: Path) -> list[str]:
     return file.read_text().split() if file.exists() else []
 
 
+def _note(root: Path, item: str) -> None:
+    """Note an effect."""
+    with (root / "effects").open("a") as file:
+        file.write(f"{item}\n")
+
+
+def _kit(root: Path) -> Toolkit:
+    """A toolkit with a tool that unlocks another one."""
+    kit = Toolkit("kit", context={})
+
+    @kit.tool(enables_states=["open"], approval="allow")
+    def unlock(item: str) -> str:
+        """Unlock."""
+        _note(root, item)
+        return f"unlocked {item}"
+
+    @kit.tool(required_states=["open"], approval="allow")
+    def use(item: str) -> str:
+        """Use."""
+        _note(root, item)
+        return f"used {item}"
+
+    return kit
+
+
 def _work(root: Path) -> Any:
     @tool(approval="allow")
     async def work(item: str) -> str:
         """Work on an item."""
-        with (root / "effects").open("a") as file:
-            file.write(f"{item}\n")
+        _note(root, item)
         await asyncio.sleep(0)
         state = current_call().thread.state
         state.setdefault("done", {})[item] = True
@@ -68,8 +92,7 @@ def _gather(root: Path) -> Project:
     quick = agent("quick", script("quick done"))
 
     def plain(number: int) -> int:
-        with (root / "effects").open("a") as file:
-            file.write(f"plain{number}\n")
+        _note(root, f"plain{number}")
         return number + 1
 
     async def main(input: str, ctx: Any) -> str:
@@ -122,22 +145,7 @@ def _team(root: Path) -> Project:
 
 
 def _gates(root: Path) -> Project:
-    kit = Toolkit("kit", context={"opened": 0})
-
-    @kit.tool(enables_states=["open"], approval="allow")
-    def unlock(item: str) -> str:
-        """Unlock."""
-        with (root / "effects").open("a") as file:
-            file.write(f"{item}\n")
-        return f"unlocked {item}"
-
-    @kit.tool(required_states=["open"], approval="allow")
-    def use(item: str) -> str:
-        """Use."""
-        with (root / "effects").open("a") as file:
-            file.write(f"{item}\n")
-        return f"used {item}"
-
+    kit = _kit(root)
     turns = (
         [call("unlock", {"item": "k1"}, "k1"), call("use", {"item": "k2"}, "k2")],
         call("use", {"item": "k3"}, "k3"),
@@ -164,23 +172,10 @@ def _retries(root: Path) -> Project:
 
 def _inner(root: Path) -> Project:
     """A tool whose code calls an agent, a toolkit's tool from Python, and a function that fails."""
-    kit = Toolkit("kit", context={})
-
-    @kit.tool(enables_states=["open"], approval="allow")
-    def unlock(item: str) -> str:
-        """Unlock."""
-        with (root / "effects").open("a") as file:
-            file.write(f"{item}\n")
-        return f"unlocked {item}"
-
-    @kit.tool(required_states=["open"], approval="allow")
-    def use(item: str) -> str:
-        """Use."""
-        return f"used {item}"
+    kit = _kit(root)
 
     def fail(item: str) -> str:
-        with (root / "effects").open("a") as file:
-            file.write(f"{item}\n")
+        _note(root, item)
         raise ValueError(f"no {item}")
 
     @tool(approval="allow")

@@ -14,7 +14,7 @@ import pytest
 from llm_do import RunResult, Runtime
 from llm_do.errors import ReplayError, RunTakenError, StoreError, UsageError
 from llm_do.project.project import Budget
-from llm_do.runtime.record.thread_store import Batch
+from llm_do.runtime.record.store.store_writes import Batch
 from llm_do.runtime.steps import step_log
 from llm_do.threads import SqliteStore
 from tests.durable.scenarios import effects_of, runtime_for

@@ -13,8 +13,8 @@ import pytest
 from llm_do import RunResult
 from llm_do.errors import SuspendedError
 from llm_do.runtime.record.results import messages_data
+from llm_do.runtime.record.store.store_writes import Batch
 from llm_do.runtime.record.stored_records import Filter
-from llm_do.runtime.record.thread_store import Batch
 from llm_do.threads import SqliteStore
 from tests.durable.scenarios import SCENARIOS, effects_of, runtime_for
 from tests.support.history import results_of

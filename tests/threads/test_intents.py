@@ -13,7 +13,7 @@ import pytest
 from pydantic_ai.messages import ModelMessage, ToolReturnPart
 
 from llm_do import CallContext, StoreError, tool
-from llm_do.runtime.record.thread_store import Batch
+from llm_do.runtime.record.store.store_writes import Batch
 from llm_do.threads import SqliteStore, batch_writer
 from tests.support.runs import agent, heard, runtime_of
 from tests.support.scripted import call, script

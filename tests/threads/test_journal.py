@@ -9,8 +9,8 @@ import pytest
 
 from llm_do import RunApprovalPolicy, tool
 from llm_do.project.thread_config import ThreadConfig
+from llm_do.runtime.record.store.store_writes import Batch, EventRow
 from llm_do.runtime.record.stored_records import Filter, RunRecord
-from llm_do.runtime.record.thread_store import Batch, EventRow
 from llm_do.threads import ObservationManager
 from tests.support.runs import agent, heard, runtime_of
 from tests.support.scripted import call, script

@@ -16,8 +16,8 @@ import pytest
 from pydantic_ai.messages import ModelRequest, ModelResponse, ToolReturnPart, UserPromptPart
 
 from llm_do import tool
+from llm_do.runtime.record.store.store_writes import Batch, EventRow, MessageRow, PendingWrites
 from llm_do.runtime.record.stored_records import Filter, RunRecord
-from llm_do.runtime.record.thread_store import Batch, EventRow, MessageRow, PendingWrites
 from llm_do.threads import SqliteStore, ThreadConfig
 from llm_do.threads.store.codec import message_text
 from tests.support.history import results_of, strict

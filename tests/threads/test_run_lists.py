@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from llm_do.runtime.record.results import Usage
+from llm_do.runtime.record.store.store_writes import Batch, RunEnd, RunTotals, SpentRow
 from llm_do.runtime.record.stored_records import RunFilter, RunRecord
-from llm_do.runtime.record.thread_store import Batch, RunEnd, RunTotals, SpentRow
 from llm_do.threads import ThreadConfig, ThreadStore
 from tests.support.runs import agent, carry_out
 from tests.support.scripted import call, script

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from llm_do import ThreadConflict, UsageError
+from llm_do.runtime.record.store.store_writes import Batch, EventRow, MessageRow, RunEnd
 from llm_do.runtime.record.stored_records import Filter, RunRecord
-from llm_do.runtime.record.thread_store import Batch, EventRow, MessageRow, RunEnd
 from llm_do.threads import ConversationManager, ThreadConfig, ThreadRecord, ThreadStore, memory_store
 from tests.threads.thread_support import done, talk, user_text
 

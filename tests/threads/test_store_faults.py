@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from llm_do import Runtime, StoreError, UsageError
+from llm_do.runtime.record.store.store_writes import Batch, RunEnd
 from llm_do.runtime.record.stored_records import RunRecord
-from llm_do.runtime.record.thread_store import Batch, RunEnd
 from llm_do.threads import SqliteStore, ThreadConfig
 from llm_do.threads.opened_stores import open_store
 from llm_do.threads.sqlite import migrations, sqlite_store

@@ -11,8 +11,8 @@ from llm_do import Runtime, ThreadConflict, tool
 from llm_do.project.project import Budget
 from llm_do.project.thread_config import ThreadConfig
 from llm_do.runtime.context.call_context import current_call
+from llm_do.runtime.record.store.store_writes import Batch, MessageRow, PendingWrites
 from llm_do.runtime.record.stored_records import Filter, RunRecord
-from llm_do.runtime.record.thread_store import Batch, MessageRow, PendingWrites
 from llm_do.threads import Conversations, StateManager, memory_store
 from llm_do.threads.store.codec import message_text
 from tests.support.history import strict

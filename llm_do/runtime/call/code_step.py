@@ -20,7 +20,7 @@ from llm_do.project.faults import DATA_HINT
 from llm_do.runtime.context.aftermath import Aftermath
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.emission import ending_run, flush_record, live_step
-from llm_do.runtime.record.thread_store import StepKind
+from llm_do.runtime.record.store.store_writes import StepKind
 from llm_do.runtime.steps.inner_calls import inner_calls
 from llm_do.runtime.steps.stored_results import failure
 from llm_do.text.canonical_json import digest

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from llm_do.runtime.record.exchanges import Exchange
     from llm_do.runtime.record.results import Usage
     from llm_do.runtime.record.sent_request import RequestReader
+    from llm_do.runtime.record.store.opened_runs import ResumedRun
+    from llm_do.runtime.record.store.store_writes import StepRow
     from llm_do.runtime.record.stored_records import RunRecord
-    from llm_do.runtime.record.thread_store import ResumedRun, StepRow, ThreadStore
+    from llm_do.runtime.record.thread_store import ThreadStore
 
 __all__ = [
     "RECORDER",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from llm_do.runtime.record.sent_request import SETUP, RequestReader, canonical_text, content_digest
-from llm_do.runtime.record.thread_store import EventIdentity
+from llm_do.runtime.record.store.opened_runs import EventIdentity
 
 if TYPE_CHECKING:
     from llm_do.runtime.steps.step_log import StepLog

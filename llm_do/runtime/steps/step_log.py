@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from llm_do.errors import ReplayError
-from llm_do.runtime.record.thread_store import StepKind, StepRow
+from llm_do.runtime.record.store.store_writes import StepKind, StepRow
 from llm_do.runtime.steps.inner_calls import is_below
 
 __all__ = ["PATIENCE", "StepLog"]

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from llm_do.errors import ThreadConflict, ToolError, UsageError
 from llm_do.runtime.record.redaction import redactor
+from llm_do.runtime.record.store.store_writes import MessageRow
 from llm_do.runtime.record.stored_records import StoredMessage, new_thread
-from llm_do.runtime.record.thread_store import MessageRow, ThreadStore
+from llm_do.runtime.record.thread_store import ThreadStore
 from llm_do.threads.sqlite.rows import new_token
 from llm_do.threads.store.codec import message_text, state_text
 

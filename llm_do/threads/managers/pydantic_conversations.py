@@ -21,8 +21,9 @@ from pydantic_ai.usage import RunUsage
 
 from llm_do.errors import ThreadConflict
 from llm_do.runtime.record.redaction import redactor
+from llm_do.runtime.record.store.store_writes import MessageRow
 from llm_do.runtime.record.stored_records import StoredMessage, ThreadRecord, new_thread
-from llm_do.runtime.record.thread_store import MessageRow, ThreadStore
+from llm_do.runtime.record.thread_store import ThreadStore
 from llm_do.threads.store.codec import message_text
 
 __all__ = ["Conversations"]

@@ -11,8 +11,9 @@ from typing import Any, cast
 from llm_do.errors import StoreError, ToolError, UsageError
 from llm_do.runtime.record.recording import check_id
 from llm_do.runtime.record.redaction import redactor
+from llm_do.runtime.record.store.store_writes import MessageRow
 from llm_do.runtime.record.stored_records import ThreadRecord
-from llm_do.runtime.record.thread_store import MessageRow, ThreadStore
+from llm_do.runtime.record.thread_store import ThreadStore
 from llm_do.threads.sqlite.rows import new_token
 from llm_do.threads.store.codec import message_of, message_text, state_text
 from llm_do.threads.store.thread_settings import check_new_config, config_data, config_from_data

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from llm_do.errors import StoreError
 from llm_do.runtime.record.exchanges import Exchange, RequestPlace
-from llm_do.runtime.record.thread_store import Batch, ExchangeRow, HistoryNode, RunTotals, SpentRow, StoredObject
+from llm_do.runtime.record.store.store_writes import Batch, ExchangeRow, HistoryNode, RunTotals, SpentRow, StoredObject
 from llm_do.threads.store.stored_exchanges import exchange_from, facts_and_setup
 
 if TYPE_CHECKING:

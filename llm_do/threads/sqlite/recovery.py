@@ -12,8 +12,8 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, Tool
 
 from llm_do.runtime.record.histories import close_history
 from llm_do.runtime.record.results import output_text
+from llm_do.runtime.record.store.store_writes import EventRow, MessageRow
 from llm_do.runtime.record.stored_records import RunRecord
-from llm_do.runtime.record.thread_store import EventRow, MessageRow
 from llm_do.threads.sqlite import rows
 from llm_do.threads.sqlite.durable import attempts
 from llm_do.threads.store.codec import message_text

@@ -14,8 +14,8 @@ from typing import Any, cast
 
 from llm_do.errors import StoreError, UsageError
 from llm_do.runtime.record.recording import ThreadConfig
+from llm_do.runtime.record.store.store_writes import Batch, EventRow, MessageRow
 from llm_do.runtime.record.stored_records import Filter, Observation, RunRecord, StoredMessage, ThreadRecord
-from llm_do.runtime.record.thread_store import Batch, EventRow, MessageRow
 from llm_do.threads.sqlite import exchange_rows
 from llm_do.threads.sqlite.durable.step_rows import check_attempt, write_steps
 from llm_do.threads.store.codec import message_of

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from llm_do.errors import UsageError
 from llm_do.project.thread_config import ThreadConfig
+from llm_do.runtime.record.store.opened_runs import OpenedRun
 from llm_do.runtime.record.stored_records import RunRecord, ThreadRecord
-from llm_do.runtime.record.thread_store import OpenedRun
 from llm_do.threads.sqlite import rows
 from llm_do.threads.sqlite.durable import attempts
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any, cast
 
 from llm_do.errors import ThreadConflict
+from llm_do.runtime.record.store.store_writes import RunEnd
 from llm_do.runtime.record.stored_records import RunRecord
-from llm_do.runtime.record.thread_store import RunEnd
 from llm_do.threads.sqlite import exchange_rows, rows
 from llm_do.threads.sqlite.durable.step_rows import check_attempt
 from llm_do.threads.store.codec import same_json

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from llm_do.errors import StoreError, ThreadConflict
 from llm_do.runtime.record.recording import AgentState
+from llm_do.runtime.record.store.opened_runs import OpenedRun, ResumedRun
+from llm_do.runtime.record.store.store_writes import Batch, EventRow, MessageRow, RunEnd
 from llm_do.runtime.record.stored_records import (
     Filter,
     Observation,
@@ -27,7 +29,6 @@ from llm_do.runtime.record.stored_records import (
     StoredMessage,
     ThreadRecord,
 )
-from llm_do.runtime.record.thread_store import Batch, EventRow, MessageRow, OpenedRun, ResumedRun, RunEnd
 from llm_do.threads.sqlite import exchange_rows, rows, run_rows
 from llm_do.threads.sqlite.connection import ReadOnlyStoreError
 from llm_do.threads.sqlite.durable import attempts

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from llm_do.runtime.record.exchanges import Exchange, ModelFacts, RequestPlace
-from llm_do.runtime.record.thread_store import StoredObject
+from llm_do.runtime.record.store.store_writes import StoredObject
 from llm_do.threads.store.codec import message_text
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_do.toolsets.shell.sandbox import SandboxStatus, bubblewrap, landlock
+from llm_do.toolsets.shell.sandbox import SandboxStatus, bubblewrap
 from tests.attacks.table.attack_lines import Attack, Step, read_attacks
 from tests.attacks.table.place import SECRET
 from tests.attacks.table.rule_sets import RULE_SETS
@@ -38,15 +38,6 @@ def base(pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch) -> Iterat
     yield folder
     for each in (folder, folder.with_name(f"{folder.name}-copy")):
         shutil.rmtree(each, ignore_errors=True)
-
-
-@pytest.fixture(params=["bubblewrap", "landlock"])
-def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    if not (bubblewrap.find_prefix()[0] is not None if request.param == "bubblewrap" else landlock.abi()):
-        pytest.skip(f"{request.param} doesn't work on this machine")
-    found = SandboxStatus(active=True, backend=request.param, reason="")
-    monkeypatch.setattr("llm_do.toolsets.shell.sandbox.command_sandbox.status", lambda: found)
-    return request.param
 
 
 def got(rules: str, base: Path, attacks: Sequence[Attack], *, names: bool = True) -> dict[str, list[str]]:

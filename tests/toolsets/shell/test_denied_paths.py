@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from llm_do import Runtime
-from llm_do.toolsets.shell.sandbox import SandboxStatus, bubblewrap, landlock
 from tests.support.history import results_of
 from tests.support.runs import agent, carry_out, project_of
 from tests.support.scripted import call, script
@@ -23,15 +22,6 @@ HIDDEN = {
     "files.read(link/**)": ("cat s*t/plan.txt",),
     "main:files.read": ("cat */plan.t*",),
 }
-
-
-@pytest.fixture(params=["bubblewrap", "landlock"])
-def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    if not (bubblewrap.find_prefix()[0] is not None if request.param == "bubblewrap" else landlock.abi()):
-        pytest.skip(f"{request.param} doesn't work on this machine")
-    found = SandboxStatus(active=True, backend=request.param, reason="")
-    monkeypatch.setattr("llm_do.toolsets.shell.sandbox.command_sandbox.status", lambda: found)
-    return request.param
 
 
 @pytest.fixture

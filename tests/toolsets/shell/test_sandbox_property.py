@@ -13,7 +13,6 @@ import pytest
 from llm_do.files.code_files import CodeFiles
 from llm_do.files.code_tree import CodeTree
 from llm_do.files.unreviewed import is_below, unreviewed_files
-from llm_do.toolsets.shell.sandbox import SandboxStatus, bubblewrap, landlock
 from tests.support.tables import sampled
 from tests.toolsets.shell.support import configured, run
 
@@ -80,15 +79,6 @@ OPERATIONS = (
     "echo evil > /proc/self/cwd/{file}",
     "env -C {folder} cp -f ../{other} helper.py",
 )
-
-
-@pytest.fixture(params=["bubblewrap", "landlock"])
-def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    if not (bubblewrap.find_prefix()[0] is not None if request.param == "bubblewrap" else landlock.abi()):
-        pytest.skip(f"{request.param} doesn't work on this machine")
-    found = SandboxStatus(active=True, backend=request.param, reason="")
-    monkeypatch.setattr("llm_do.toolsets.shell.sandbox.command_sandbox.status", lambda: found)
-    return request.param
 
 
 @pytest.fixture

@@ -12,8 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 from llm_do.errors import UsageError
+from llm_do.runtime.record.store.opened_runs import OpenedRun, ResumedRun
+from llm_do.runtime.record.store.store_writes import StepRow
 from llm_do.runtime.record.stored_records import RunFilter, RunRecord, ThreadRecord
-from llm_do.runtime.record.thread_store import OpenedRun, ResumedRun, StepRow
 from llm_do.threads.sqlite import rows, run_rows
 
 __all__ = ["WAITING", "begin_attempt", "refuse_busy_thread", "resume", "stop", "waiting_run"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlite3
 
 from llm_do.errors import RunTakenError
+from llm_do.runtime.record.store.store_writes import Batch
 from llm_do.runtime.record.stored_records import RunRecord
-from llm_do.runtime.record.thread_store import Batch
 
 __all__ = ["check_attempt", "write_steps"]
 

@@ -1,0 +1,1 @@
+"""The values that a run and its store exchange."""
