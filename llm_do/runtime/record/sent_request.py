@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field
+from operator import attrgetter, eq, is_
 from typing import TYPE_CHECKING, Any, cast
 
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest
@@ -60,6 +61,11 @@ LEADING = ("part_kind", "tool_name", "tool_call_id", "args", "content")
 
 _OF_THE_PROVIDER = re.compile(r"(?:^|_)(?:id|ids|timestamp|created|created_at|fingerprint)$")
 """Names of a provider's own ids and clocks."""
+
+_SENT = {0: {"kind", "parts"}}
+"""What is read of a message."""
+
+_PARTS = attrgetter("parts")
 
 SETUP = ("model", "instructions", "tools", "output", "settings")
 """The parts of a setup, in the order in which they are written and compared."""
@@ -116,17 +122,37 @@ def request_key(setup: str, digest: str) -> str:
     return chain(digest, content_digest(setup))
 
 
-@frozen
-class _Link:
-    """One message of a history that a reader has seen."""
+class _SeenMessages:
+    """The messages that a reader has seen, each with its list of parts and the length that it had.
 
-    message: ModelMessage
-    parts: Sequence[object]
-    count: int
-    data: Mapping[str, Any]
-    digest: str
-    ids: int
-    signatures: int
+    They are compared by functions of the interpreter alone, since this is all that grows with a conversation.
+    """
+
+    def __init__(self) -> None:
+        self._messages: list[ModelMessage] = []
+        self._parts: list[Sequence[object]] = []
+        self._lengths: list[int] = []
+
+    def count(self, messages: Sequence[ModelMessage]) -> int:
+        """How many messages at the beginning of a history are those seen, with the same parts."""
+        if (
+            all(map(is_, self._messages, messages))
+            and all(map(is_, self._parts, map(_PARTS, messages)))
+            and all(map(eq, self._lengths, map(len, self._parts)))
+        ):
+            return min(len(self._messages), len(messages))
+        seen = zip(self._messages, self._parts, self._lengths, messages, strict=False)
+        for number, (message, own, length, now) in enumerate(seen):
+            if message is not now or own is not now.parts or length != len(own):
+                return number
+        return min(len(self._messages), len(messages))
+
+    def replace(self, start: int, messages: Sequence[ModelMessage]) -> None:
+        """Remember the messages of a history from a place on, instead of those seen there."""
+        new = messages[start:]
+        parts = [message.parts for message in new]
+        self._messages[start:], self._parts[start:] = new, parts
+        self._lengths[start:] = map(len, parts)
 
 
 @frozen
@@ -185,7 +211,10 @@ class RequestReader:
     def __init__(self, clean: Callable[[str], str] = lambda text: text, *, setups: KnownSetups | None = None) -> None:
         self._clean = clean
         self.setups = KnownSetups(clean) if setups is None else setups
-        self._links: list[_Link] = []
+        self._data: list[Mapping[str, Any]] = []
+        self._digests: list[str] = []
+        self._numbered: list[tuple[int, int]] = []
+        self._seen = _SeenMessages()
         self._ids: dict[str, int] = {}
         self._setup: _Setup | None = None
         self._signatures: dict[str, int] = {}
@@ -199,11 +228,9 @@ class RequestReader:
     ) -> SentRequest:
         """The canonical form of a request."""
         setup = self._setup = self.setups.read(_setup_data(model, messages, settings, parameters), self._setup)
-        links = self._read_messages(messages)
-        digests = [link.digest for link in links]
-        return SentRequest(
-            setup.data, [link.data for link in links], chain(digests[-1] if links else "", setup.digest), digests
-        )
+        self._read_messages(messages)
+        last = self._digests[-1] if self._digests else ""
+        return SentRequest(setup.data, self._data.copy(), chain(last, setup.digest), self._digests.copy())
 
     def remember(self, messages: Sequence[ModelMessage]) -> None:
         """Read a history ahead of its request, in a worker thread if it is long."""
@@ -212,7 +239,7 @@ class RequestReader:
     @property
     def message_count(self) -> int:
         """The number of messages that are remembered."""
-        return len(self._links)
+        return len(self._data)
 
     def number(self, tool_call_id: str) -> str:
         """The name of a tool call that the last response has just asked for."""
@@ -227,27 +254,23 @@ class RequestReader:
         """The ids of all tool calls of the call so far."""
         return self._ids.keys()
 
-    def _read_messages(self, messages: Sequence[ModelMessage]) -> list[_Link]:
-        known = self._links
-        count = 0
-        for link, message in zip(known, messages, strict=False):
-            # The messages seen, with the same parts: written out, since this is all that grows with a conversation.
-            if link.message is not message or link.parts is not message.parts or link.count != len(link.parts):
-                break
-            count += 1
-        links = known[: min(count, max(len(messages) - 1, 0))]
-        digest = links[-1].digest if links else ""
-        while len(self._ids) > (links[-1].ids if links else 0):
+    def _read_messages(self, messages: Sequence[ModelMessage]) -> None:
+        start = min(self._seen.count(messages), max(len(messages) - 1, 0))
+        ids, signatures = self._numbered[start - 1] if start else (0, 0)
+        while len(self._ids) > ids:
             self._ids.popitem()
-        while len(self._signatures) > (links[-1].signatures if links else 0):
+        while len(self._signatures) > signatures:
             self._signatures.popitem()
-        for message in messages[len(links) :]:
+        for known in (self._data, self._digests, self._numbered):
+            del known[start:]
+        digest = self._digests[-1] if start else ""
+        for message in messages[start:]:
             data, text = _cleaned(message_data(message, self.number, self.sign), self._clean)
             digest = chain(digest, content_digest(text))
-            counts = len(self._ids), len(self._signatures)
-            links.append(_Link(message, message.parts, len(message.parts), data, digest, *counts))
-        self._links = links
-        return links
+            self._data.append(data)
+            self._digests.append(digest)
+            self._numbered.append((len(self._ids), len(self._signatures)))
+        self._seen.replace(start, messages)
 
 
 def _setup_data(
@@ -319,7 +342,7 @@ def _output(parameters: ModelRequestParameters) -> dict[str, Any]:
 def message_data(message: ModelMessage, number: Callable[[str], str], sign: Callable[[str], str]) -> dict[str, Any]:
     """A message as canonical data, with its tool calls named by `number` and its signatures by `sign`."""
     try:
-        (data,) = ModelMessagesTypeAdapter.dump_python([message], mode="json")
+        (data,) = ModelMessagesTypeAdapter.dump_python([message], mode="json", include=_SENT)
     except ValueError:  # a value that isn't data, such as an object in a tool's metadata
         data = to_jsonable_python(message, fallback=str, bytes_mode="base64", serialize_unknown=True)
     parts = [_canonical(part, number, sign) for part in data["parts"]]
