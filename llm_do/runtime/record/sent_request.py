@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field
-from operator import attrgetter, eq, is_
+from operator import is_
 from typing import TYPE_CHECKING, Any, cast
 
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest
@@ -62,10 +62,10 @@ LEADING = ("part_kind", "tool_name", "tool_call_id", "args", "content")
 _OF_THE_PROVIDER = re.compile(r"(?:^|_)(?:id|ids|timestamp|created|created_at|fingerprint)$")
 """Names of a provider's own ids and clocks."""
 
-_SENT = {0: {"kind", "parts"}}
-"""What is read of a message."""
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
-_PARTS = attrgetter("parts")
+_SENT = {"__all__": {"kind", "parts"}}
+"""What is read of a message."""
 
 SETUP = ("model", "instructions", "tools", "output", "settings")
 """The parts of a setup, in the order in which they are written and compared."""
@@ -104,7 +104,7 @@ def read_request(reader: RequestReader, request: OutgoingRequest) -> SentRequest
 
 def canonical_text(data: object) -> str:
     """Data as JSON that is the same for equal data; a model reads keys in their order, so that counts."""
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return _encode(data)
 
 
 def content_digest(text: str) -> str:
@@ -123,35 +123,28 @@ def request_key(setup: str, digest: str) -> str:
 
 
 class _SeenMessages:
-    """The messages that a reader has seen, each with its list of parts and the length that it had.
+    """The messages that a reader has seen, each as its list of parts and the length that it had.
 
     They are compared by functions of the interpreter alone, since this is all that grows with a conversation.
     """
 
     def __init__(self) -> None:
-        self._messages: list[ModelMessage] = []
         self._parts: list[Sequence[object]] = []
         self._lengths: list[int] = []
 
     def count(self, messages: Sequence[ModelMessage]) -> int:
         """How many messages at the beginning of a history are those seen, with the same parts."""
-        if (
-            all(map(is_, self._messages, messages))
-            and all(map(is_, self._parts, map(_PARTS, messages)))
-            and all(map(eq, self._lengths, map(len, self._parts)))
-        ):
-            return min(len(self._messages), len(messages))
-        seen = zip(self._messages, self._parts, self._lengths, messages, strict=False)
-        for number, (message, own, length, now) in enumerate(seen):
-            if message is not now or own is not now.parts or length != len(own):
-                return number
-        return min(len(self._messages), len(messages))
+        shared = min(len(self._parts), len(messages))
+        parts = [message.parts for message in messages[:shared]]
+        if all(map(is_, self._parts, parts)) and list(map(len, parts)) == self._lengths[:shared]:
+            return shared
+        seen = zip(self._parts, self._lengths, parts, strict=False)
+        return next(number for number, (own, length, now) in enumerate(seen) if own is not now or length != len(now))
 
     def replace(self, start: int, messages: Sequence[ModelMessage]) -> None:
         """Remember the messages of a history from a place on, instead of those seen there."""
-        new = messages[start:]
-        parts = [message.parts for message in new]
-        self._messages[start:], self._parts[start:] = new, parts
+        parts = [message.parts for message in messages[start:]]
+        self._parts[start:] = parts
         self._lengths[start:] = map(len, parts)
 
 
@@ -264,8 +257,8 @@ class RequestReader:
         for known in (self._data, self._digests, self._numbered):
             del known[start:]
         digest = self._digests[-1] if start else ""
-        for message in messages[start:]:
-            data, text = _cleaned(message_data(message, self.number, self.sign), self._clean)
+        for message in _dumped(messages[start:]):
+            data, text = _cleaned(_message(message, self.number, self.sign), self._clean)
             digest = chain(digest, content_digest(text))
             self._data.append(data)
             self._digests.append(digest)
@@ -341,12 +334,23 @@ def _output(parameters: ModelRequestParameters) -> dict[str, Any]:
 
 def message_data(message: ModelMessage, number: Callable[[str], str], sign: Callable[[str], str]) -> dict[str, Any]:
     """A message as canonical data, with its tool calls named by `number` and its signatures by `sign`."""
+    (data,) = _dumped([message])
+    return _message(data, number, sign)
+
+
+def _dumped(messages: Sequence[ModelMessage]) -> list[dict[str, Any]]:
+    """Messages as data, all in one call, since most of its time goes into its beginning."""
     try:
-        (data,) = ModelMessagesTypeAdapter.dump_python([message], mode="json", include=_SENT)
+        return ModelMessagesTypeAdapter.dump_python(list(messages), mode="json", include=_SENT)
     except ValueError:  # a value that isn't data, such as an object in a tool's metadata
-        data = to_jsonable_python(message, fallback=str, bytes_mode="base64", serialize_unknown=True)
-    parts = [_canonical(part, number, sign) for part in data["parts"]]
-    return {"kind": data["kind"], "parts": parts}
+        return [
+            to_jsonable_python(message, fallback=str, bytes_mode="base64", serialize_unknown=True)
+            for message in messages
+        ]
+
+
+def _message(data: Mapping[str, Any], number: Callable[[str], str], sign: Callable[[str], str]) -> dict[str, Any]:
+    return {"kind": data["kind"], "parts": [_canonical(part, number, sign) for part in data["parts"]]}
 
 
 def _canonical(part: Mapping[str, Any], number: Callable[[str], str], sign: Callable[[str], str]) -> dict[str, Any]:
