@@ -24,7 +24,7 @@ from llm_do.runtime.record.thread_store import ThreadStore
 from llm_do.threads.batch_writer import BatchWriter
 from llm_do.threads.exchange_log import ExchangeLog
 from llm_do.threads.message_log import MessageLog
-from llm_do.threads.sqlite.store_file import LostStoreError
+from llm_do.threads.sql.store_errors import LostStoreError
 from llm_do.threads.store.codec import event_text, state_text
 from llm_do.threads.store.usable_history import usable_part
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from llm_do.threads import memory_store
-from llm_do.threads.sqlite import transactions
+from llm_do.threads.sql import transactions
 from tests.durable.scenarios import SCENARIOS, runtime_for
 
 

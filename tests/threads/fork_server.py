@@ -32,7 +32,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
 from llm_do import Runtime, tool
 from llm_do.runtime.context.call_context import current_call
 from llm_do.threads import memory_store
-from llm_do.threads.sqlite import transactions
+from llm_do.threads.sql import transactions
 from tests.support.runs import agent, project_of
 from tests.support.scripted import call, script
 

@@ -297,7 +297,7 @@ def test_exchanges_are_dropped_after_some_days_and_nothing_is_left_of_them(tmp_p
 
 
 def exchange_rows_forget(db: sqlite3.Connection, runs: Sequence[str]) -> None:
-    from llm_do.threads.sqlite import exchange_rows
+    from llm_do.threads.sql import exchange_rows
 
     exchange_rows.forget(db, runs)
 

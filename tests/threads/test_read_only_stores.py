@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_do.threads.sqlite import migrations
+from llm_do.threads.sql import migrations
 from tests.cli.cli_processes import BATCH, Ended, environment
 from tests.support.runs import agent, runtime_of
 from tests.support.scripted import script

@@ -19,8 +19,8 @@ from llm_do.runtime.record.store.store_writes import Batch, RunEnd
 from llm_do.runtime.record.stored_records import RunRecord
 from llm_do.threads import SqliteStore, ThreadConfig
 from llm_do.threads.opened_stores import open_store
-from llm_do.threads.sqlite import migrations, sqlite_store
-from llm_do.threads.sqlite.connection import translate_sqlite_errors
+from llm_do.threads.sql import migrations, sql_store
+from llm_do.threads.sqlite.connection import SqliteConnection, translate_sqlite_errors
 from tests.support.runs import agent, carry_out, runtime_of
 from tests.support.scripted import script
 from tests.threads.thread_support import (
@@ -243,7 +243,7 @@ def test_a_run_whose_end_cannot_be_saved_is_finished_by_the_next_one(
         raise StoreError("the disk is full")
 
     with monkeypatch.context() as once:
-        once.setattr(sqlite_store, "finish", refuse)
+        once.setattr(sql_store, "finish", refuse)
         failed = on_thread(talker(tmp_path, store=store), "first")[0]
     asyncio.run(store.aclose())
     assert not store._worker.is_connected, "it is still open"
@@ -265,7 +265,7 @@ def test_a_store_of_any_earlier_version_is_migrated(tmp_path: Path, version: int
     path = tmp_path / ".llm-do" / "state.db"
     path.parent.mkdir()
     db = sqlite3.connect(path, isolation_level=None)
-    migrations.migrate(db, "old", migrations.MIGRATIONS[:version])
+    migrations.migrate(SqliteConnection(db, "store"), "old", migrations.MIGRATIONS[:version])
     if version:
         from llm_do.threads.store.codec import message_text
         from tests.threads.thread_support import user_text
@@ -274,7 +274,7 @@ def test_a_store_of_any_earlier_version_is_migrated(tmp_path: Path, version: int
             "INSERT INTO threads VALUES ('', 't', '{}', '{\"n\": 1}', '{}', 'm', '[]', '{}', 'r', 'u', 1.0, 1.0)"
         )
         db.execute("INSERT INTO messages VALUES ('m', NULL, 0, 1.0, NULL, NULL, ?)", (message_text(user_text("old")),))
-    assert migrations.version_of(db) == version
+    assert SqliteConnection(db, "").version() == version
     db.close()
 
     on_thread(talker(tmp_path), "new")
@@ -293,22 +293,22 @@ def test_a_failed_migration_keeps_the_previous_version(tmp_path: Path) -> None:
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        migrations.migrate(db, "x", [*migrations.MIGRATIONS, broken])
+        migrations.migrate(SqliteConnection(db, "store"), "x", [*migrations.MIGRATIONS, broken])
 
-    assert migrations.version_of(db) == len(migrations.MIGRATIONS)
+    assert SqliteConnection(db, "").version() == len(migrations.MIGRATIONS)
     assert db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'half'").fetchone() == (0,)
     db.close()
 
 
 def test_a_full_disk_during_a_migration_is_the_error_that_is_reported(tmp_path: Path) -> None:
     db = sqlite3.connect(tmp_path / "x.db", isolation_level=None)
-    migrations.migrate(db, "x", migrations.MIGRATIONS[:1])
+    migrations.migrate(SqliteConnection(db, "store"), "x", migrations.MIGRATIONS[:1])
     db.execute(f"PRAGMA max_page_count = {db.execute('PRAGMA page_count').fetchone()[0]}")
 
     with pytest.raises(StoreError, match="x can't be written, the disk may be full"), translate_sqlite_errors("x"):
-        migrations.migrate(db, "x")
+        migrations.migrate(SqliteConnection(db, "store"), "x")
 
-    assert migrations.version_of(db) == 1
+    assert SqliteConnection(db, "").version() == 1
     db.close()
 
 

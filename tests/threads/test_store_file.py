@@ -178,9 +178,9 @@ import asyncio, os, sys, threading
 from pathlib import Path
 from llm_do import StoreError
 from llm_do.threads import SqliteStore
-from llm_do.threads.sqlite import open_file
+from llm_do.threads.sql import open_store
 
-open_file.FORK_PATIENCE = 0.01
+open_store.FORK_PATIENCE = 0.01
 store = SqliteStore(Path(sys.argv[1]))
 asyncio.run(store.threads())
 started, go_on = threading.Event(), threading.Event()

@@ -15,7 +15,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, Text
 from llm_do import AgentSpec, RunResult, Runtime, tool
 from llm_do.runtime.context.call_context import current_call
 from llm_do.threads import ConversationManager, SqliteStore, ThreadRecord, ThreadStore
-from llm_do.threads.sqlite.open_file import OpenFile
+from llm_do.threads.sqlite.sqlite_store import open_file
 from tests.support.runs import runtime_of
 
 T = TypeVar("T")
@@ -103,7 +103,7 @@ def state_file(root: Path) -> SqliteStore:
 def store_of_another_process(path: Path) -> SqliteStore:
     """Open a store that shares neither connection nor lock with the others of this process."""
     store = SqliteStore(path)
-    store._share(OpenFile(path))
+    store._share(open_file(path))
     return store
 
 

@@ -12,7 +12,7 @@ from llm_do.runtime.record.redaction import redactor
 from llm_do.runtime.record.store.store_writes import MessageRow
 from llm_do.runtime.record.stored_records import StoredMessage, new_thread
 from llm_do.runtime.record.thread_store import ThreadStore
-from llm_do.threads.sqlite.rows import new_token
+from llm_do.threads.sql.rows import new_token
 from llm_do.threads.store.codec import message_text, state_text
 
 if TYPE_CHECKING:

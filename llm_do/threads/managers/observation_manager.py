@@ -17,7 +17,7 @@ from llm_do.runtime.record.stored_records import Filter, Observation
 from llm_do.runtime.record.subscription import Subscription
 from llm_do.runtime.record.thread_store import ThreadStore
 from llm_do.threads.run_recording import TRANSIENT
-from llm_do.threads.sqlite.rows import new_token
+from llm_do.threads.sql.rows import new_token
 from llm_do.threads.store.codec import event_text
 
 if TYPE_CHECKING:

@@ -1,1 +1,1 @@
-"""The SQLite store: connection, rows, migrations, the end of runs and their recovery."""
+"""The store in a SQLite file: its connection, its files, and the locks beside it."""

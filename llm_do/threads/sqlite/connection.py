@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 import threading
 import time
-from collections.abc import Generator
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import quote
 
 from llm_do.errors import LlmDoError, StoreError, UsageError
-from llm_do.threads.sqlite.migrations import MIGRATIONS, migrate, version_of
+from llm_do.threads.sql.migrations import MIGRATIONS, migrate
+from llm_do.threads.sql.store_errors import ReadOnlyStoreError
 from llm_do.threads.sqlite.store_file import StoreFile, create_file, is_writable, refuse_if_lost
 from llm_do.threads.sqlite.turns import Turns
 
-__all__ = ["ReadOnlyStoreError", "StoreConnection", "connect", "translate_sqlite_errors"]
+__all__ = ["SqliteConnection", "connect", "translate_sqlite_errors"]
+
+T = TypeVar("T")
 
 PATIENCE = 30.0
 """Seconds that a transaction waits for another process to finish its own."""
 
 
-class ReadOnlyStoreError(StoreError):
-    """The store can be read, but not written."""
-
-
-class StoreConnection:
+class SqliteConnection:
     """An open connection.
 
     Args:
@@ -34,6 +35,8 @@ class StoreConnection:
         file: The files it has open; None in memory and for a store that can only be read.
         turns: The queue of the processes that write to it.
     """
+
+    place = "folder"
 
     def __init__(
         self, db: sqlite3.Connection, name: str, file: StoreFile | None = None, turns: Turns | None = None
@@ -48,20 +51,56 @@ class StoreConnection:
         """Whether it still writes to the store's file."""
         return self._file is None or self._file.is_intact
 
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction is open."""
+        return self.db.in_transaction
+
     def check(self) -> None:
         """Raise `StoreError` if it no longer writes to the store's file."""
         if self._file is not None:
             self._file.check()
 
-    @contextmanager
-    def turn(self) -> Generator[None]:
-        """Wait for this process's turn to write, and keep it meanwhile."""
+    def translate_errors(self) -> AbstractContextManager[None]:
+        """Raise SQLite's errors as `StoreError`s."""
+        return translate_sqlite_errors(self.name)
+
+    def carry_out(self, transaction: Callable[[], T], *, writes: bool) -> T:
+        """Call a function that is one transaction, after waiting for this process's turn if it writes."""
+        if not writes:
+            return transaction()
         self.check()
         with self._turns.turn() if self._turns is not None else nullcontext():
-            yield
+            return transaction()
+
+    def begin(self, *, writes: bool) -> None:
+        """Begin a transaction; one that writes locks the store at once."""
+        self.db.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    def commit(self) -> None:
+        """End a transaction; returns once it is on disk."""
+        self.db.execute("COMMIT")
+
+    def roll_back(self) -> None:
+        """Undo what the transaction has done; SQLite may have done so already."""
+        with suppress(sqlite3.Error):
+            if self.db.in_transaction:
+                self.db.execute("ROLLBACK")
+
+    def version(self) -> int:
+        """Return the store's schema version; 0 for an empty file."""
+        return int(self.db.execute("PRAGMA user_version").fetchone()[0])
+
+    def set_version(self, version: int) -> None:
+        """Set the store's schema version."""
+        self.db.execute(f"PRAGMA user_version = {version}")
 
     def close(self) -> None:
         """Close the connection, unless that could write what belongs to a deleted file into another one."""
+        with suppress(sqlite3.Error, OSError):  # what is on disk is; nothing waits for an answer
+            self._close()
+
+    def _close(self) -> None:
         if self._turns is not None:
             self._turns.close()
         if self._file is None:
@@ -84,16 +123,16 @@ def _keep_open(db: sqlite3.Connection) -> None:
     threading.Thread(target=wait, args=(db,), name="llm-do-lost-store", daemon=True).start()
 
 
-def connect(path: Path | None, name: str) -> StoreConnection:
+def connect(path: Path | None, name: str) -> SqliteConnection:
     """Open a store, migrate it to the latest schema, and make its commits durable."""
     if path is None:
         db = _opened(":memory:")
         with close_on_error(db):
-            migrate(db, name)
-        return StoreConnection(db, name)
+            migrate(SqliteConnection(db, name), name)
+        return SqliteConnection(db, name)
     refuse_if_lost(path)
     if path.exists() and not is_writable(path):
-        return StoreConnection(_read_only(path, name), name)
+        return SqliteConnection(_read_only(path, name), name)
     turns = Turns(path.with_name(f"{path.name}-turn"))
     is_public = create_file(path)
     db = _opened(str(path))
@@ -102,12 +141,14 @@ def connect(path: Path | None, name: str) -> StoreConnection:
             path.chmod(0o600)
         _log_ahead(db)
         db.execute("PRAGMA synchronous = FULL")
-        migrate(db, name)
-        return StoreConnection(db, name, StoreFile(path), turns)
+        migrate(SqliteConnection(db, name), name)
+        return SqliteConnection(db, name, StoreFile(path), turns)
 
 
 def _opened(database: str, *, uri: bool = False) -> sqlite3.Connection:
-    return sqlite3.connect(database, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=uri)
+    db = sqlite3.connect(database, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=uri)
+    db.create_function("floor", 1, math.floor, deterministic=True)  # not every SQLite is built with it
+    return db
 
 
 def _log_ahead(db: sqlite3.Connection) -> None:
@@ -128,12 +169,12 @@ def _read_only(path: Path, name: str) -> sqlite3.Connection:
     mode = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "mode=ro&immutable=1"
     db = _opened(f"file:{quote(str(path.absolute()))}?{mode}", uri=True)
     with close_on_error(db):
-        if version_of(db) == len(MIGRATIONS):
+        if SqliteConnection(db, name).version() == len(MIGRATIONS):
             return db
         copy = _opened(":memory:")
         with close_on_error(copy):
             db.backup(copy)
-            migrate(copy, name)
+            migrate(SqliteConnection(copy, name), name)
             copy.execute("PRAGMA query_only = ON")
     db.close()
     return copy

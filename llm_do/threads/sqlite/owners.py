@@ -7,7 +7,10 @@ import os
 import uuid
 from pathlib import Path
 
-__all__ = ["Owners"]
+from llm_do.errors import StoreError
+from llm_do.threads.sql.database import Database
+
+__all__ = ["LockFiles"]
 
 
 def _lock(descriptor: int) -> bool:
@@ -29,27 +32,35 @@ def _lock(descriptor: int) -> bool:
     return True
 
 
-class Owners:
-    """The processes of one store.
+class LockFiles:
+    """The processes of one store, by their lock files.
 
     Args:
         folder: Where their lock files are; None for a store that belongs to this process alone.
+        name: The store's name in messages.
     """
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(self, folder: Path | None, name: str) -> None:
         self._folder = folder
+        self._name = name
         self._descriptor: int | None = None
         self.own = uuid.uuid4().hex
 
     def claim(self) -> str:
         """Return this process's id, and mark it as alive."""
         if self._folder is not None and self._descriptor is None:
-            self._folder.mkdir(exist_ok=True)
-            self._descriptor = os.open(self._folder / self.own, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                self._folder.mkdir(exist_ok=True)
+                self._descriptor = os.open(self._folder / self.own, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            except OSError as error:
+                raise StoreError(
+                    f"{self._name} can't be written: {error.strerror or error}",
+                    hint="free some space, or make its folder writable",
+                ) from error
             _lock(self._descriptor)
         return self.own
 
-    def alive(self, owner: str) -> bool:
+    def alive(self, db: Database, owner: str) -> bool:
         """Check whether a process is alive, and remove its file if it isn't."""
         if owner == self.own:
             return True

@@ -1,56 +1,23 @@
 """`SqliteStore`: threads and the journal in one SQLite file, or in memory. Safe to use from several processes.
 
 It uses write-ahead logging, waits for every commit to reach the disk (`synchronous=FULL`), and has one connection on
-one worker thread. The SQL is in `rows`, the recovery of killed runs in `recovery`, the schema in `migrations`.
+one worker thread. What it does is in `sql.sql_store`.
 """
 
 from __future__ import annotations
 
-import asyncio
-import json
-import sqlite3
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
 
-from llm_do.errors import StoreError, ThreadConflict
-from llm_do.runtime.record.recording import AgentState
-from llm_do.runtime.record.store.opened_runs import OpenedRun, ResumedRun
-from llm_do.runtime.record.store.store_writes import Batch, EventRow, MessageRow, RunEnd
-from llm_do.runtime.record.stored_records import (
-    Filter,
-    Observation,
-    RunFilter,
-    RunRecord,
-    Spending,
-    SpendingBy,
-    StoredMessage,
-    ThreadRecord,
-)
-from llm_do.threads.sqlite import exchange_rows, rows, run_rows
-from llm_do.threads.sqlite.connection import ReadOnlyStoreError
-from llm_do.threads.sqlite.durable import attempts
-from llm_do.threads.sqlite.open_file import OpenFile, open_file
-from llm_do.threads.sqlite.run_beginnings import begin as begin_in, run_exists
-from llm_do.threads.sqlite.run_endings import conflict, finish
-from llm_do.threads.store.codec import same_json, state_text
-from llm_do.threads.store.thread_settings import config_data
+from llm_do.threads.sql.open_store import OpenStore, shared_store
+from llm_do.threads.sql.sql_store import SqlStore
+from llm_do.threads.sqlite.connection import SqliteConnection, connect, translate_sqlite_errors
+from llm_do.threads.sqlite.owners import LockFiles
 
-if TYPE_CHECKING:
-    from llm_do.runtime.record.exchanges import Exchange
-    from llm_do.runtime.record.recording import ThreadConfig
-
-__all__ = ["SqliteStore"]
-
-T = TypeVar("T")
-
-THREAD_PATIENCE = 30.0
-"""Seconds that a run waits for others that have lost a conflict on its thread."""
+__all__ = ["SqliteStore", "open_file"]
 
 
-class SqliteStore:
+class SqliteStore(SqlStore):
     """Stores threads and the journal in a SQLite file.
 
     Args:
@@ -65,340 +32,21 @@ class SqliteStore:
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path
-        self._share(open_file(path))
-
-    def _share(self, file: OpenFile) -> None:
-        self._file = file
-        self._owners = self._file.owners
-        self._active = self._file.active
-        self._worker = self._file.worker
-
-    @property
-    def name(self) -> str:
-        """The file's path."""
-        return self._file.name
+        super().__init__(
+            open_file(None) if path is None else shared_store(os.path.realpath(path), lambda: open_file(path))
+        )
 
     def __repr__(self) -> str:
         return f"SqliteStore({self.path!r})"
 
-    # -- threads
 
-    async def thread(self, thread_id: str, user_id: str | None = None) -> ThreadRecord | None:
-        """Return a user's thread, or None if there is none with that id."""
-        return await self._read(lambda db: rows.thread_record(db, user_id, thread_id))
+def open_file(path: Path | None) -> OpenStore:
+    """Return what a process has of a store in a file, or of one in memory."""
+    name = str(path) if path is not None else "the store in memory"
 
-    async def threads(
-        self, user_id: str | None = None, *, every_user: bool = False, limit: int | None = None
-    ) -> list[ThreadRecord]:
-        """List a user's threads, or every user's, most recent first."""
-        return await self._read(lambda db: rows.thread_records(db, user_id, every_user=every_user, limit=limit))
+    def open_connection() -> SqliteConnection:
+        with translate_sqlite_errors(name):
+            return connect(path, name)
 
-    async def save_thread(
-        self, record: ThreadRecord, *, expected: str | None, messages: Sequence[MessageRow] = ()
-    ) -> ThreadRecord:
-        """Save a thread with new messages; raise `ThreadConflict` if it has another revision."""
-        now = time.time()
-        texts = (
-            json.dumps(config_data(record.config), ensure_ascii=False),
-            state_text(record.state, f"thread {record.id!r}"),
-            state_text(record.toolkits, f"the toolkits of thread {record.id!r}"),
-            record.head,
-            json.dumps(record.branches),
-            json.dumps(record.carried, ensure_ascii=False),
-            rows.new_token(),
-        )
-
-        def save(db: sqlite3.Connection) -> ThreadRecord:
-            stored = rows.thread_record(db, record.user_id, record.id)
-            if (stored.revision if stored is not None else None) != expected:
-                raise conflict(record.id)
-            rows.insert_messages(db, None, messages)
-            if (
-                record.head is not None
-                and not db.execute("SELECT 1 FROM messages WHERE id = ?", (record.head,)).fetchone()
-            ):
-                raise conflict(record.id)
-            turn = stored.turn if stored is not None and _same_turn(stored, record) else rows.new_token()
-            created = stored.created if stored is not None else record.created or now
-            db.execute(
-                "INSERT OR REPLACE INTO threads (user, id, config, state, toolkits, head, branches, carried, revision,"
-                " turn, created, updated) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (record.user_id or "", record.id, *texts, turn, created, now),
-            )
-            saved = rows.thread_record(db, record.user_id, record.id)
-            return saved if saved is not None else record
-
-        return await self._write(save)
-
-    async def delete_thread(self, thread_id: str, user_id: str | None = None, *, expected: str | None = None) -> bool:
-        """Delete a thread, its messages that no other thread shares, and its runs in the journal."""
-
-        def delete(db: sqlite3.Connection) -> bool:
-            record = rows.thread_record(db, user_id, thread_id)
-            if expected is not None and (record is None or record.revision != expected):
-                raise conflict(thread_id)
-            if record is not None:
-                rows.delete_thread(db, record)
-            return record is not None
-
-        return await self._write(delete)
-
-    async def history(
-        self, head: str | None, *, limit: int | None = None, stop: str | None = None, before: str | None = None
-    ) -> list[StoredMessage]:
-        """Read the history that ends at `head`, in order."""
-
-        def read(db: sqlite3.Connection) -> list[StoredMessage]:
-            newest = head if before is None else rows.parent_of(db, before, head)
-            return rows.read_history(db, newest, limit=limit, stop=stop)
-
-        return await self._read(read)
-
-    async def message(self, message_id: str) -> StoredMessage | None:
-        """Return a message by its id."""
-        found = await self._read(lambda db: rows.read_history(db, message_id, limit=1))
-        return found[0] if found else None
-
-    async def user_state(self, user_id: str) -> tuple[AgentState, str | None]:
-        """Return a user's state and its revision."""
-
-        def read(db: sqlite3.Connection) -> tuple[AgentState, str | None]:
-            row = db.execute("SELECT state, revision FROM users WHERE id = ?", (user_id,)).fetchone()
-            return ({}, None) if row is None else (json.loads(row[0]), row[1])
-
-        return await self._read(read)
-
-    async def save_user_state(self, user_id: str, state: AgentState, *, expected: str | None) -> str:
-        """Save a user's state; raise `ThreadConflict` if it has another revision."""
-        text, revision = state_text(state, f"user {user_id!r}"), rows.new_token()
-
-        def save(db: sqlite3.Connection) -> str:
-            row = db.execute("SELECT revision FROM users WHERE id = ?", (user_id,)).fetchone()
-            if (row[0] if row is not None else None) != expected:
-                raise ThreadConflict(f"the state of user {user_id!r} was changed meanwhile", hint="Read it again.")
-            db.execute("INSERT OR REPLACE INTO users VALUES (?, ?, ?)", (user_id, text, revision))
-            return revision
-
-        return await self._write(save)
-
-    # -- runs
-
-    async def begin_run(self, run: RunRecord, defaults: ThreadConfig, beginning: str | None = None) -> OpenedRun:
-        """Start a run: finish killed runs on its thread, create the thread if necessary, and read it.
-
-        A run that has lost a conflict on the thread goes first, so that it doesn't lose again and again.
-        """
-        waits = run.thread_id is not None and not _is_nested()
-        with self._file.claiming:
-            again = run.id in self._file.conflicted
-            if run.id in self._active and not again:
-                raise run_exists(run.id, "running")
-            try:
-                run = replace(run, owner=self._owners.claim(), status="running")
-            except OSError as error:
-                raise StoreError(
-                    f"{self.name} can't be written: {error.strerror or error}",
-                    hint="free some space, or make its folder writable",
-                ) from error
-            self._active[run.id] = run
-            self._file.conflicted.discard(run.id)
-
-        def begin(db: sqlite3.Connection) -> OpenedRun | None:
-            if waits and self._is_claimed(db, run):
-                return None
-            if run_rows.is_open(db, run.id) and not again:
-                self._finish_all_killed(db)
-            killed = self._finish_killed(db, run.user_id, run.thread_id) if run.thread_id is not None else []
-            return begin_in(db, run, defaults, killed, again=again, beginning=beginning)
-
-        try:
-            opened = await self._write(begin)
-            if opened is None:
-                await self._wait_for_thread(run)
-                waits = False
-                opened = await self._write(begin)
-            assert opened is not None
-            return opened
-        except BaseException as error:
-            self._active.pop(run.id, None)
-            if isinstance(error, asyncio.CancelledError):  # the job still starts the run, and nothing would end it
-                self._worker.post(self._finish_all_killed)
-            raise
-
-    async def _wait_for_thread(self, run: RunRecord) -> None:
-        until = time.monotonic() + THREAD_PATIENCE
-        pause = 0.01
-        while await self._read(lambda db: self._is_claimed(db, run)) and time.monotonic() < until:
-            await asyncio.sleep(pause)
-            pause = min(pause * 1.5, 0.1)
-
-    def _is_claimed(self, db: sqlite3.Connection, run: RunRecord) -> bool:
-        return any(id in self._active or self._owners.alive(owner) for id, owner in run_rows.claims(db, run))
-
-    async def write(self, batch: Batch) -> None:
-        """Write what a run has done since the last batch."""
-        run = self._active.get(batch.run_id)
-        if run is not None:
-            await self._write(lambda db: rows.write_batch(db, run, batch))
-
-    async def resume_run(self, run_id: str) -> ResumedRun:
-        """Begin another attempt at a durable run that no process has."""
-        with self._file.claiming:
-            if run_id in self._active:
-                raise run_exists(run_id, "running")
-            try:
-                owner = self._owners.claim()
-            except OSError as error:
-                raise StoreError(
-                    f"{self.name} can't be written: {error.strerror or error}",
-                    hint="free some space, or make its folder writable",
-                ) from error
-
-        def begin(db: sqlite3.Connection) -> ResumedRun:
-            self._finish_all_killed(db)
-            run = attempts.waiting_run(db, run_id)
-            return attempts.resume(db, replace(run, owner=owner))
-
-        resumed = await self._write(begin)
-        self._active[run_id] = resumed.run
-        return resumed
-
-    async def stop_run(self, batch: Batch, status: str) -> None:
-        """Leave a durable run to be resumed."""
-        run = self._active.get(batch.run_id)
-        if run is None:
-            return
-
-        def stop(db: sqlite3.Connection) -> None:
-            rows.write_batch(db, run, batch)
-            attempts.stop(db, run, status)
-
-        try:
-            await self._write(stop)
-        finally:
-            self._active.pop(run.id, None)
-
-    async def drop_run(self, run_id: str) -> None:
-        """End a durable run that waits to be resumed."""
-
-        def drop(db: sqlite3.Connection) -> None:
-            from llm_do.threads.sqlite import recovery  # heavy
-
-            self._finish_all_killed(db)
-            recovery.finish_killed(db, attempts.waiting_run(db, run_id))
-
-        await self._write(drop)
-
-    async def run_texts(self, run_id: str) -> tuple[str | None, str | None]:
-        """Return what a durable run began with, and its result if it has ended."""
-        query = "SELECT beginning, result FROM runs WHERE id = ?"
-        row = await self._read(lambda db: db.execute(query, (run_id,)).fetchone())
-        return (None, None) if row is None else (row[0], row[1])
-
-    async def finish_run(self, ending: RunEnd) -> None:
-        """End a run; raise `ThreadConflict` if another run has continued the thread."""
-        run = self._active.get(ending.batch.run_id)
-        if run is None:
-            return
-        try:
-            clash = await self._write(lambda db: finish(db, run, ending))
-        except BaseException:
-            # Its end can't be saved; the next run on the thread finishes it like a killed one.
-            self._active.pop(run.id, None)
-            raise
-        if clash is not None:
-            self._file.conflicted.add(run.id)
-            raise clash
-        self._active.pop(run.id, None)
-
-    async def recover(self) -> list[str]:
-        """Finish every run whose process is gone, and return their ids; none in a store that can only be read."""
-        try:
-            return await self._write(self._finish_all_killed)
-        except ReadOnlyStoreError:
-            return []
-
-    async def runs(
-        self, *, thread_id: str | None = None, limit: int | None = None, filter: RunFilter | None = None
-    ) -> list[RunRecord]:
-        """List runs, most recent first: those of a thread, those that a filter selects, or all."""
-        chosen = filter or RunFilter()
-        if thread_id is not None:
-            chosen = replace(chosen, thread_id=thread_id)
-        return await self._read(lambda db: run_rows.run_records(db, chosen, limit=limit))
-
-    async def spending(self, by: SpendingBy, filter: RunFilter | None = None) -> list[Spending]:
-        """Sum up what the requests of runs have used: by day, the latest first, or by agent or model, by cost."""
-        return await self._read(lambda db: run_rows.spending(db, by, filter or RunFilter()))
-
-    async def run(self, run_id: str) -> RunRecord | None:
-        """Return a run by its id or an unambiguous prefix of it."""
-        found = await self._read(lambda db: run_rows.run_records(db, RunFilter(), prefix=run_id, limit=2))
-        return found[0] if len(found) == 1 else next((run for run in found if run.id == run_id), None)
-
-    async def observations(self, filter: Filter, *, limit: int | None = None) -> list[Observation]:
-        """Read journal entries in the order they were written; with a limit, only the latest."""
-        return await self._read(lambda db: rows.observations(db, filter, limit))
-
-    async def exchanges(self, run_id: str) -> list[Exchange]:
-        """Read the exchanges of a run in the order in which they ended."""
-        return await self._read(lambda db: exchange_rows.read(db, run_id))
-
-    async def add_observation(self, observation: Observation) -> None:
-        """Add an application's own entry, with an id of its own instead of a run's."""
-        run = RunRecord(observation.run_id, "", "", observation.thread_id, observation.user_id, observation.time)
-        text = json.dumps(observation.data, ensure_ascii=False)
-        row = EventRow(observation.seq, observation.time, observation.type, text)
-        await self._write(lambda db: rows.insert_events(db, run, [row]))
-
-    async def aclose(self) -> None:
-        """Close the file unless runs are active; it reopens when used again. A store in memory stays open."""
-        with self._file.claiming:
-            idle = self.path is not None and not self._active
-            if idle:
-                self._owners.release()
-        if idle:
-            await self._worker.aclose()
-
-    # -- transactions
-
-    async def _read(self, job: Callable[[sqlite3.Connection], T]) -> T:
-        """Read in one transaction, which sees a consistent snapshot."""
-        return await self._worker.read(job)
-
-    async def _write(self, job: Callable[[sqlite3.Connection], T]) -> T:
-        """Write in one transaction."""
-        return await self._worker.write(job)
-
-    def _finish_all_killed(self, db: sqlite3.Connection) -> list[str]:
-        return self._finish_killed(db, None, None)
-
-    def _finish_killed(self, db: sqlite3.Connection, user: str | None, thread_id: str | None) -> list[str]:
-        finished: list[str] = []
-        alive: dict[str, bool] = {}
-        for run in run_rows.open_runs(db, user, thread_id):
-            active = self._active.get(run.id)
-            if active is not None and active.owner == run.owner:
-                continue
-            if run.owner not in alive:
-                alive[run.owner] = run.owner != self._owners.own and self._owners.alive(run.owner)
-            if not alive[run.owner]:
-                from llm_do.threads.sqlite import recovery  # heavy
-
-                recovery.finish_killed(db, run)
-                finished.append(run.id)
-        return finished
-
-
-def _is_nested() -> bool:
-    """Whether the code of another run starts this one, which that one may be waiting for."""
-    from llm_do.runtime.context.call_context import CURRENT_CALL
-
-    return CURRENT_CALL.get(None) is not None
-
-
-def _same_turn(stored: ThreadRecord, record: ThreadRecord) -> bool:
-    """Check that history, state and toolkits are unchanged."""
-    return stored.head == record.head and same_json(
-        [stored.state, dict(stored.toolkits)], [record.state, dict(record.toolkits)]
-    )
+    owners = LockFiles(path.parent / "owners" if path is not None else None, name)
+    return OpenStore(name, open_connection, owners, closes=path is not None)

@@ -12,11 +12,11 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from llm_do.errors import StoreError
 from llm_do.files import held_files
 from llm_do.files.held_files import FileId
+from llm_do.threads.sql.store_errors import LostStoreError
 
-__all__ = ["LostStoreError", "StoreFile", "create_file", "is_writable", "refuse_if_lost"]
+__all__ = ["StoreFile", "create_file", "is_writable", "refuse_if_lost"]
 
 _lost: set[FileId] = set()
 """Databases whose write-ahead log was deleted under an open connection. SQLite would share what it knows of the log
@@ -43,10 +43,6 @@ def refuse_if_lost(path: Path) -> None:
     """Raise `StoreError` if this process has lost the file's write-ahead log."""
     if _file_id(path) in _lost:
         raise _log_error(path)
-
-
-class LostStoreError(StoreError):
-    """The store's file was deleted while it was in use."""
 
 
 class StoreFile:

@@ -6,7 +6,6 @@ Every function works inside the transaction of its caller.
 from __future__ import annotations
 
 import json
-import sqlite3
 import time
 import uuid
 from collections.abc import Collection, Iterable, Sequence
@@ -16,8 +15,9 @@ from llm_do.errors import StoreError, UsageError
 from llm_do.runtime.record.recording import ThreadConfig
 from llm_do.runtime.record.store.store_writes import Batch, EventRow, MessageRow
 from llm_do.runtime.record.stored_records import Filter, Observation, RunRecord, StoredMessage, ThreadRecord
-from llm_do.threads.sqlite import exchange_rows
-from llm_do.threads.sqlite.durable.step_rows import check_attempt, write_steps
+from llm_do.threads.sql import exchange_rows
+from llm_do.threads.sql.database import Database
+from llm_do.threads.sql.durable.step_rows import check_attempt, write_steps
 from llm_do.threads.store.codec import message_of
 from llm_do.threads.store.thread_settings import config_data, config_from_data
 from llm_do.threads.store.usable_history import starts_turn
@@ -34,6 +34,7 @@ __all__ = [
     "parent_of",
     "read_history",
     "read_turns",
+    "save_user",
     "thread_record",
     "thread_records",
     "write_batch",
@@ -46,10 +47,10 @@ _THREAD = (
 _MESSAGE = "id, parent, body, time, run, metadata"
 _HISTORY = f"""
 WITH RECURSIVE chain (id, parent, depth, n) AS (
-  SELECT id, parent, depth, 1 FROM messages WHERE id = :head AND id IS NOT :stop
+  SELECT id, parent, depth, 1 FROM messages WHERE id = :head AND id <> :stop
   UNION ALL
   SELECT messages.id, messages.parent, messages.depth, n + 1 FROM chain JOIN messages ON messages.id = chain.parent
-  WHERE n < :limit AND messages.id IS NOT :stop AND messages.depth < chain.depth
+  WHERE n < :limit AND messages.id <> :stop AND messages.depth < chain.depth
 )
 SELECT {", ".join(f"messages.{name}" for name in _MESSAGE.split(", "))}
 FROM chain JOIN messages ON messages.id = chain.id ORDER BY n DESC
@@ -76,23 +77,21 @@ def new_token() -> str:
     return uuid.uuid4().hex
 
 
-def thread_record(db: sqlite3.Connection, user: str | None, thread_id: str) -> ThreadRecord | None:
+def thread_record(db: Database, user: str | None, thread_id: str) -> ThreadRecord | None:
     """Return a user's thread, or None if there is none with that id."""
     row = db.execute(f"{_THREAD} WHERE user = ? AND id = ?", (user or "", thread_id)).fetchone()
     return _thread(row) if row is not None else None
 
 
 def _most(limit: int | None) -> int:
-    """Clamp a limit to what SQLite's integers can hold; None means no limit."""
+    """Clamp a limit to what the databases' integers can hold; None means no limit."""
     return 2**62 if limit is None else min(limit, 2**62)
 
 
-def thread_records(
-    db: sqlite3.Connection, user: str | None, *, every_user: bool, limit: int | None
-) -> list[ThreadRecord]:
+def thread_records(db: Database, user: str | None, *, every_user: bool, limit: int | None) -> list[ThreadRecord]:
     """List threads, most recent first."""
     where, values = ("", []) if every_user else (" WHERE user = ?", [user or ""])
-    rows = db.execute(f"{_THREAD}{where} ORDER BY updated DESC, rowid DESC LIMIT ?", [*values, _most(limit)])
+    rows = db.execute(f"{_THREAD}{where} ORDER BY updated DESC, user, id DESC LIMIT ?", [*values, _most(limit)])
     return [_thread(row) for row in rows]
 
 
@@ -126,34 +125,46 @@ def _object(text: str) -> dict[str, Any]:
     return cast("dict[str, Any]", data)
 
 
-def add_thread(db: sqlite3.Connection, user: str | None, thread_id: str, config: ThreadConfig) -> None:
+def add_thread(db: Database, user: str | None, thread_id: str, config: ThreadConfig) -> None:
     """Create a thread without messages, unless it exists."""
     now = time.time()
     db.execute(
-        "INSERT OR IGNORE INTO threads VALUES (?, ?, ?, '{}', '{}', NULL, '[]', '{}', ?, ?, ?, ?)",
+        "INSERT INTO threads VALUES (?, ?, ?, '{}', '{}', NULL, '[]', '{}', ?, ?, ?, ?) ON CONFLICT DO NOTHING",
         (user or "", thread_id, json.dumps(config_data(config)), new_token(), new_token(), now, now),
     )
 
 
-def add_branch(db: sqlite3.Connection, run: RunRecord, tip: str) -> None:
+def add_branch(db: Database, run: RunRecord, tip: str) -> None:
     """Keep a history as a branch of the thread."""
+    key = (run.user_id or "", run.thread_id)
+    row = db.execute("SELECT branches FROM threads WHERE user = ? AND id = ?", key).fetchone()
+    if row is not None:
+        branches = json.dumps([*json.loads(row[0]), tip])
+        db.execute(
+            "UPDATE threads SET branches = ?, revision = ? WHERE user = ? AND id = ?", (branches, new_token(), *key)
+        )
+
+
+def save_user(db: Database, user_id: str | None, state: str, revision: str) -> None:
+    """Save a user's state."""
     db.execute(
-        "UPDATE threads SET branches = json_insert(branches, '$[#]', ?), revision = ? WHERE user = ? AND id = ?",
-        (tip, new_token(), run.user_id or "", run.thread_id),
+        "INSERT INTO users VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET state = excluded.state,"
+        " revision = excluded.revision",
+        (user_id, state, revision),
     )
 
 
 def read_history(
-    db: sqlite3.Connection, head: str | None, *, limit: int | None = None, stop: str | None = None
+    db: Database, head: str | None, *, limit: int | None = None, stop: str | None = None
 ) -> list[StoredMessage]:
     """Read the messages that end at `head`; the cost depends on how many are returned, not on the thread's length."""
     if head is None or (limit is not None and limit < 1):
         return []
-    bound = {"head": head, "stop": stop, "limit": _most(limit)}
+    bound = {"head": head, "stop": stop or "", "limit": _most(limit)}
     return [message_from_row(row) for row in db.execute(_HISTORY, bound)]
 
 
-def read_turns(db: sqlite3.Connection, head: str | None, limit: int | None) -> list[StoredMessage]:
+def read_turns(db: Database, head: str | None, limit: int | None) -> list[StoredMessage]:
     """Read the latest messages that end at `head`, at most `limit`, but never less than the whole last turn."""
     found = read_history(db, head, limit=limit)
     if limit is None or any(starts_turn(each.message) for each in found):
@@ -166,7 +177,7 @@ def read_turns(db: sqlite3.Connection, head: str | None, limit: int | None) -> l
     return found
 
 
-def parent_of(db: sqlite3.Connection, message_id: str, head: str | None) -> str | None:
+def parent_of(db: Database, message_id: str, head: str | None) -> str | None:
     """Return the parent of a message in the history that ends at `head`; None if it is the first or not in it."""
     row = db.execute(_PARENT, {"head": head, "id": message_id}).fetchone()
     return row[0] if row is not None else None
@@ -177,7 +188,7 @@ def message_from_row(row: Sequence[Any]) -> StoredMessage:
     return StoredMessage(row[0], row[1], message_of(row[2]), row[3], row[4], json.loads(row[5]) if row[5] else {})
 
 
-def insert_messages(db: sqlite3.Connection, run_id: str | None, messages: Iterable[MessageRow]) -> None:
+def insert_messages(db: Database, run_id: str | None, messages: Iterable[MessageRow]) -> None:
     """Insert messages into the tree."""
     db.executemany(
         "INSERT INTO messages (id, parent, depth, time, run, metadata, body) VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -185,15 +196,16 @@ def insert_messages(db: sqlite3.Connection, run_id: str | None, messages: Iterab
     )
 
 
-def insert_events(db: sqlite3.Connection, run: RunRecord, events: Iterable[EventRow]) -> None:
+def insert_events(db: Database, run: RunRecord, events: Iterable[EventRow]) -> None:
     """Insert events into the journal; an existing one stays as it is."""
     db.executemany(
-        "INSERT OR IGNORE INTO events (run, seq, time, type, thread, user, data) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO events (run, seq, time, type, thread, user, data) VALUES (?, ?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT DO NOTHING",
         [(run.id, each.seq, each.time, each.type, run.thread_id, run.user_id, each.data) for each in events],
     )
 
 
-def write_batch(db: sqlite3.Connection, run: RunRecord, batch: Batch) -> None:
+def write_batch(db: Database, run: RunRecord, batch: Batch) -> None:
     """Write what a run has done since the last batch, unless the run was deleted along with its thread."""
     if db.execute("SELECT 1 FROM runs WHERE id = ?", (run.id,)).fetchone() is None:
         return
@@ -215,7 +227,7 @@ def write_batch(db: sqlite3.Connection, run: RunRecord, batch: Batch) -> None:
     exchange_rows.write(db, batch)
 
 
-def delete_thread(db: sqlite3.Connection, record: ThreadRecord) -> None:
+def delete_thread(db: Database, record: ThreadRecord) -> None:
     """Delete a thread, its runs, and its messages that no other history contains."""
     key = (record.user_id or "", record.id)
     runs = "FROM runs WHERE coalesce(user, '') = ? AND thread = ?"
@@ -227,18 +239,16 @@ def delete_thread(db: sqlite3.Connection, record: ThreadRecord) -> None:
     exchange_rows.forget(db, [run for (run,) in db.execute(f"SELECT id {runs}", key)])
     db.execute(f"DELETE FROM steps WHERE run IN (SELECT id {runs})", key)
     db.execute(f"DELETE {runs}", key)
-    needed = {
-        tip
-        for (tip,) in db.execute(
-            "SELECT head FROM threads UNION SELECT tip FROM runs UNION"
-            " SELECT json_each.value FROM threads, json_each(threads.branches)"
-        )
+    needed: set[str | None] = {
+        tip for (tip,) in db.execute("SELECT head FROM threads UNION SELECT tip FROM runs WHERE tip IS NOT NULL")
     }
+    for (text,) in db.execute("SELECT branches FROM threads WHERE branches <> '[]'"):
+        needed.update(json.loads(text))
     for tip in (record.head, *record.branches, *drafts):
         _delete_upwards(db, tip, needed)
 
 
-def _delete_upwards(db: sqlite3.Connection, tip: str | None, needed: Collection[str]) -> None:
+def _delete_upwards(db: Database, tip: str | None, needed: Collection[str | None]) -> None:
     while tip is not None and tip not in needed:
         row = db.execute("SELECT parent FROM messages WHERE id = ?", (tip,)).fetchone()
         if row is None or db.execute("SELECT 1 FROM messages WHERE parent = ?", (tip,)).fetchone() is not None:
@@ -247,7 +257,7 @@ def _delete_upwards(db: sqlite3.Connection, tip: str | None, needed: Collection[
         tip = row[0]
 
 
-def observations(db: sqlite3.Connection, filter: Filter, limit: int | None) -> list[Observation]:
+def observations(db: Database, filter: Filter, limit: int | None) -> list[Observation]:
     """Read journal entries in the order they were written."""
     wheres: list[str] = []
     values: list[Any] = []

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import queue
-import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -18,8 +17,8 @@ from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from llm_do.errors import StoreError
-from llm_do.threads.sqlite.connection import StoreConnection
-from llm_do.threads.sqlite.transactions import Job, Outcome, read_all, same_error, write_all
+from llm_do.threads.sql.database import StoreConnection
+from llm_do.threads.sql.transactions import Job, Outcome, read_all, same_error, write_all
 
 __all__ = ["Worker"]
 
@@ -194,8 +193,7 @@ class Worker:
     def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            with suppress(sqlite3.Error, OSError):  # what is on disk is; nothing waits for an answer
-                connection.close()
+            connection.close()
 
 
 def _refuse(name: str, _: StoreConnection) -> StoreConnection:

@@ -6,7 +6,6 @@ Every function works inside the transaction of its caller.
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,7 +14,8 @@ from llm_do.errors import UsageError
 from llm_do.runtime.record.store.opened_runs import OpenedRun, ResumedRun
 from llm_do.runtime.record.store.store_writes import StepRow
 from llm_do.runtime.record.stored_records import RunFilter, RunRecord, ThreadRecord
-from llm_do.threads.sqlite import rows, run_rows
+from llm_do.threads.sql import rows, run_rows
+from llm_do.threads.sql.database import Database
 
 __all__ = ["WAITING", "begin_attempt", "refuse_busy_thread", "resume", "stop", "waiting_run"]
 
@@ -23,7 +23,7 @@ WAITING = ("stopped", "suspended")
 """The states of a durable run that no process has."""
 
 
-def begin_attempt(db: sqlite3.Connection, run: RunRecord, beginning: str, opened: OpenedRun) -> None:
+def begin_attempt(db: Database, run: RunRecord, beginning: str, opened: OpenedRun) -> None:
     """Keep what a durable run begins with: replay never reads the thread as it is later."""
     thread = opened.thread
     start = {"user_state": opened.user_state, "user_text": opened.user_text, "thread": None}
@@ -41,7 +41,7 @@ def begin_attempt(db: sqlite3.Connection, run: RunRecord, beginning: str, opened
     )
 
 
-def refuse_busy_thread(db: sqlite3.Connection, run: RunRecord) -> None:
+def refuse_busy_thread(db: Database, run: RunRecord) -> None:
     """Refuse a run on a thread that another one waits to continue: its work would become a branch."""
     row = db.execute(
         "SELECT id FROM runs WHERE thread = ? AND coalesce(user, '') = ? AND status IN (?, ?) AND id <> ?",
@@ -54,7 +54,7 @@ def refuse_busy_thread(db: sqlite3.Connection, run: RunRecord) -> None:
         )
 
 
-def waiting_run(db: sqlite3.Connection, run_id: str) -> RunRecord:
+def waiting_run(db: Database, run_id: str) -> RunRecord:
     """The durable run of an id, which no process has; raises `UsageError` if there is none."""
     found = [each for each in run_rows.run_records(db, RunFilter(), prefix=run_id, limit=2) if each.id == run_id]
     if not found:
@@ -71,7 +71,7 @@ def waiting_run(db: sqlite3.Connection, run_id: str) -> RunRecord:
     raise UsageError(f"run {run_id} can't be resumed: {reason}", hint=f"See it with `llm-do runs show {run_id}`.")
 
 
-def resume(db: sqlite3.Connection, run: RunRecord) -> ResumedRun:
+def resume(db: Database, run: RunRecord) -> ResumedRun:
     """Begin another attempt at a run that no process has; `run.owner` is the process that has it now."""
     row = db.execute("SELECT attempt, beginning, start FROM runs WHERE id = ?", (run.id,)).fetchone()
     db.execute("DELETE FROM messages WHERE run = ?", (run.id,))
@@ -98,12 +98,12 @@ def resume(db: sqlite3.Connection, run: RunRecord) -> ResumedRun:
     )
 
 
-def stop(db: sqlite3.Connection, run: RunRecord, status: str) -> None:
+def stop(db: Database, run: RunRecord, status: str) -> None:
     """Mark a run as one that no process has."""
     db.execute("UPDATE runs SET status = ?, owner = '' WHERE id = ?", (status, run.id))
 
 
-def _thread_at_start(db: sqlite3.Connection, run: RunRecord, start: Any) -> ThreadRecord | None:
+def _thread_at_start(db: Database, run: RunRecord, start: Any) -> ThreadRecord | None:
     """A run's thread as it was when the run began."""
     if start is None or run.thread_id is None:
         return None
@@ -116,9 +116,7 @@ def _thread_at_start(db: sqlite3.Connection, run: RunRecord, start: Any) -> Thre
     return replace(thread, **start)
 
 
-def _emitted(
-    db: sqlite3.Connection, run: RunRecord
-) -> tuple[dict[tuple[str, str, str], int], tuple[tuple[str, str], ...]]:
+def _emitted(db: Database, run: RunRecord) -> tuple[dict[tuple[str, str, str], int], tuple[tuple[str, str], ...]]:
     """How many events of each identity a run's journal has, and its warnings."""
     emitted: dict[tuple[str, str, str], int] = {}
     warnings: list[tuple[str, str]] = []

@@ -1,19 +1,22 @@
-"""The schema of the SQLite store as a list of small migrations, applied to a store of any age."""
+"""The schema of a store as a list of small migrations, applied to a store of any age.
+
+Types are those of SQLite; the other database knows what they are called there.
+"""
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
 
 from llm_do.errors import StoreError
+from llm_do.threads.sql.database import Database, StoreConnection
+from llm_do.threads.sql.transactions import roll_back_on_error
 
-__all__ = ["MIGRATIONS", "migrate", "roll_back_on_error", "version_of"]
+__all__ = ["MIGRATIONS", "migrate"]
 
-Migration = Callable[[sqlite3.Connection], object]
+Migration = Callable[[Database], object]
 
 
-def _threads(db: sqlite3.Connection) -> None:
+def _threads(db: Database) -> None:
     """Threads, and messages as a tree: each points to its parent, so that forks share their history."""
     db.execute(
         "CREATE TABLE threads (user TEXT NOT NULL, id TEXT NOT NULL, config TEXT NOT NULL, state TEXT NOT NULL,"
@@ -27,12 +30,12 @@ def _threads(db: sqlite3.Connection) -> None:
     db.execute("CREATE INDEX messages_parent ON messages (parent) WHERE parent IS NOT NULL")
 
 
-def _users(db: sqlite3.Connection) -> None:
+def _users(db: Database) -> None:
     """The state of each user, shared by all their threads."""
     db.execute("CREATE TABLE users (id TEXT PRIMARY KEY, state TEXT NOT NULL, revision TEXT NOT NULL)")
 
 
-def _journal(db: sqlite3.Connection) -> None:
+def _journal(db: Database) -> None:
     """Runs and their events; a run's changes to its thread are pending until the run ends."""
     db.execute(
         "CREATE TABLE runs (id TEXT PRIMARY KEY, status TEXT NOT NULL, entry TEXT NOT NULL, thread TEXT, user TEXT,"
@@ -49,14 +52,14 @@ def _journal(db: sqlite3.Connection) -> None:
     db.execute("CREATE INDEX events_thread ON events (thread, time) WHERE thread IS NOT NULL")
 
 
-def _turns(db: sqlite3.Connection) -> None:
+def _turns(db: Database) -> None:
     """When a run that has lost a conflict began to wait for its thread; and lists of threads without sorting them."""
     db.execute("ALTER TABLE runs ADD COLUMN claimed REAL")
     db.execute("CREATE INDEX threads_updated ON threads (updated)")
     db.execute("CREATE INDEX threads_of_user ON threads (user, updated)")
 
 
-def _exchanges(db: sqlite3.Connection) -> None:
+def _exchanges(db: Database) -> None:
     """What models were sent, each part of it once; and what each run has used."""
     db.execute(
         "CREATE TABLE objects (digest BLOB NOT NULL UNIQUE, uses INTEGER NOT NULL, links BLOB NOT NULL,"
@@ -80,7 +83,7 @@ def _exchanges(db: sqlite3.Connection) -> None:
     db.execute("CREATE INDEX runs_exchanges ON runs (started) WHERE exchanges > 0 AND dropped IS NULL")
 
 
-def _durable_runs(db: sqlite3.Connection) -> None:
+def _durable_runs(db: Database) -> None:
     """Attempts at durable runs: what they began with, and each step as soon as it has ended."""
     for column in ("attempt INTEGER NOT NULL DEFAULT 0", "beginning TEXT", "start TEXT", "result TEXT"):
         db.execute(f"ALTER TABLE runs ADD COLUMN {column}")
@@ -94,37 +97,20 @@ MIGRATIONS: Sequence[Migration] = (_threads, _users, _journal, _turns, _exchange
 """Each migrates a store from the version that is its index to the next. Append only."""
 
 
-@contextmanager
-def roll_back_on_error(db: sqlite3.Connection) -> Generator[None]:
-    """Roll a transaction back if it fails, and raise the error that says why; SQLite may have rolled back already."""
-    try:
-        yield
-    except BaseException:
-        with suppress(sqlite3.Error):
-            if db.in_transaction:
-                db.execute("ROLLBACK")
-        raise
-
-
-def version_of(db: sqlite3.Connection) -> int:
-    """Return a store's schema version; 0 for an empty file."""
-    return int(db.execute("PRAGMA user_version").fetchone()[0])
-
-
-def migrate(db: sqlite3.Connection, name: str, migrations: Sequence[Migration] = MIGRATIONS) -> None:
+def migrate(connection: StoreConnection, name: str, migrations: Sequence[Migration] = MIGRATIONS) -> None:
     """Migrate a store to the latest version, one transaction a step; another process may do the same concurrently."""
-    version = version_of(db)
+    version = connection.version()
     if version > len(migrations):
         raise StoreError(
             f"{name} was written by a newer llm-do (store version {version}; this llm-do supports {len(migrations)})",
-            hint="Use that version or another folder; nothing was changed.",
+            hint=f"Use that version or another {connection.place}; nothing was changed.",
         )
     while version < len(migrations):
-        db.execute("BEGIN IMMEDIATE")
-        with roll_back_on_error(db):
-            version = version_of(db)
+        connection.begin(writes=True)
+        with roll_back_on_error(connection):
+            version = connection.version()
             if version < len(migrations):
-                migrations[version](db)
+                migrations[version](connection.db)
                 version += 1
-                db.execute(f"PRAGMA user_version = {version}")
-            db.execute("COMMIT")
+                connection.set_version(version)
+            connection.commit()

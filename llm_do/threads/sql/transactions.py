@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import copy
-import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
-from llm_do.threads.sqlite.connection import StoreConnection, translate_sqlite_errors
-from llm_do.threads.sqlite.migrations import roll_back_on_error
+from llm_do.threads.sql.database import Database, StoreConnection
 
-__all__ = ["Job", "Outcome", "commit", "read_all", "same_error", "write_all"]
+__all__ = ["Job", "Outcome", "commit", "read_all", "roll_back_on_error", "same_error", "write_all"]
 
-Job: TypeAlias = Callable[[sqlite3.Connection], Any]
+T = TypeVar("T")
+
+Job: TypeAlias = Callable[[Database], Any]
 """What happens inside a transaction. It may be run twice, so it changes nothing but the store."""
 
 
@@ -29,21 +30,24 @@ class _GroupError(Exception):
     """The transaction of several jobs failed as a whole."""
 
 
-def commit(db: sqlite3.Connection) -> None:
+def commit(connection: StoreConnection) -> None:
     """End a transaction; returns once it is on disk."""
-    db.execute("COMMIT")
+    connection.commit()
+
+
+@contextmanager
+def roll_back_on_error(connection: StoreConnection) -> Generator[None]:
+    """Roll a transaction back if it fails, and raise the error that says why."""
+    try:
+        yield
+    except BaseException:
+        connection.roll_back()
+        raise
 
 
 def read_all(connection: StoreConnection, jobs: Sequence[Job]) -> list[Outcome]:
     """Run jobs that only read, in one transaction."""
-    db = connection.db
-    with translate_sqlite_errors(connection.name):
-        db.execute("BEGIN")
-        with roll_back_on_error(db):
-            outcomes = [_outcome_of(connection, job) for job in jobs]
-            commit(db)
-    connection.check()
-    return outcomes
+    return _transaction(connection, lambda: [_outcome_of(connection, job) for job in jobs], writes=False)
 
 
 def write_all(connection: StoreConnection, jobs: Sequence[Job]) -> list[Outcome]:
@@ -59,32 +63,40 @@ def write_all(connection: StoreConnection, jobs: Sequence[Job]) -> list[Outcome]
     return [_write(connection, job) for job in jobs]
 
 
+def _transaction(connection: StoreConnection, body: Callable[[], T], *, writes: bool) -> T:
+    def once() -> T:
+        connection.begin(writes=writes)
+        with roll_back_on_error(connection):
+            value = body()
+            commit(connection)
+        connection.check()
+        return value
+
+    with connection.translate_errors():
+        return connection.carry_out(once, writes=writes)
+
+
 def _write(connection: StoreConnection, job: Job) -> Outcome:
-    db = connection.db
     try:
-        with translate_sqlite_errors(connection.name), connection.turn():
-            db.execute("BEGIN IMMEDIATE")
-            with roll_back_on_error(db):
-                value = job(db)
-                commit(db)
-            connection.check()
-            return Outcome(value)
+        return Outcome(_transaction(connection, lambda: job(connection.db), writes=True))
     except BaseException as error:  # noqa: BLE001 (raised where the outcome is waited for)
         return Outcome(error=error)
 
 
 def _write_together(connection: StoreConnection, jobs: Sequence[Job]) -> list[Outcome]:
-    db = connection.db
-    with translate_sqlite_errors(connection.name), connection.turn():
-        db.execute("BEGIN IMMEDIATE")
+    def once() -> list[Outcome]:
+        connection.begin(writes=True)
         try:
-            with roll_back_on_error(db):
+            with roll_back_on_error(connection):
                 outcomes = [_within_savepoint(connection, job) for job in jobs]
-                commit(db)
+                commit(connection)
         except Exception as error:
             raise _GroupError from error
         connection.check()
         return outcomes
+
+    with connection.translate_errors():
+        return connection.carry_out(once, writes=True)
 
 
 def _within_savepoint(connection: StoreConnection, job: Job) -> Outcome:
@@ -92,7 +104,7 @@ def _within_savepoint(connection: StoreConnection, job: Job) -> Outcome:
     db.execute("SAVEPOINT job")
     outcome = _outcome_of(connection, job)
     if outcome.error is not None:
-        if not db.in_transaction:  # SQLite has rolled back everything, as it does when the disk is full
+        if not connection.in_transaction:  # SQLite rolls everything back when the disk is full
             raise _GroupError
         db.execute("ROLLBACK TO job")
     db.execute("RELEASE job")
@@ -101,7 +113,7 @@ def _within_savepoint(connection: StoreConnection, job: Job) -> Outcome:
 
 def _outcome_of(connection: StoreConnection, job: Job) -> Outcome:
     try:
-        with translate_sqlite_errors(connection.name):
+        with connection.translate_errors():
             return Outcome(job(connection.db))
     except Exception as error:  # noqa: BLE001 (raised where the outcome is waited for)
         return Outcome(error=error)

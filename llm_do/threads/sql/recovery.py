@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import time
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -14,8 +13,9 @@ from llm_do.runtime.record.histories import close_history
 from llm_do.runtime.record.results import output_text
 from llm_do.runtime.record.store.store_writes import EventRow, MessageRow
 from llm_do.runtime.record.stored_records import RunRecord
-from llm_do.threads.sqlite import rows
-from llm_do.threads.sqlite.durable import attempts
+from llm_do.threads.sql import rows
+from llm_do.threads.sql.database import Database
+from llm_do.threads.sql.durable import attempts
 from llm_do.threads.store.codec import message_text
 
 __all__ = ["close_tail", "finish_killed"]
@@ -28,7 +28,7 @@ _KILLED = "the process was killed, or could not save the end of the run"
 _OUTCOMES: dict[str, Literal["success", "failed", "denied"]] = {"success": "success", "denied": "denied"}
 
 
-def finish_killed(db: sqlite3.Connection, run: RunRecord) -> None:
+def finish_killed(db: Database, run: RunRecord) -> None:
     """Finish one run whose process is gone, inside the caller's transaction.
 
     Its messages become the thread's history unless another run has continued the thread; then they become a branch.
@@ -53,11 +53,7 @@ def finish_killed(db: sqlite3.Connection, run: RunRecord) -> None:
         elif head is not None:
             rows.add_branch(db, run, head)
     if user_state is not None and run.user_id is not None and (record is None or record.turn == turn):
-        db.execute(
-            "INSERT INTO users VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET state = excluded.state,"
-            " revision = excluded.revision",
-            (run.user_id, user_state, rows.new_token()),
-        )
+        rows.save_user(db, run.user_id, user_state, rows.new_token())
     _close_journal(db, run, now)
     db.execute(
         f"UPDATE runs SET status = 'interrupted', finished = ?, {rows.NO_DRAFT} WHERE id = ?",
@@ -65,7 +61,7 @@ def finish_killed(db: sqlite3.Connection, run: RunRecord) -> None:
     )
 
 
-def close_tail(db: sqlite3.Connection, run: RunRecord, tip: str | None) -> str | None:
+def close_tail(db: Database, run: RunRecord, tip: str | None) -> str | None:
     """Add results for the calls that a history leaves open, from the run's journal where it has them."""
     if tip is None:
         return None
@@ -85,7 +81,7 @@ def close_tail(db: sqlite3.Connection, run: RunRecord, tip: str | None) -> str |
     return row.id
 
 
-def _results(db: sqlite3.Connection, run: RunRecord, since: float) -> dict[str, ToolReturnPart]:
+def _results(db: Database, run: RunRecord, since: float) -> dict[str, ToolReturnPart]:
     """Read from the journal the results of the calls in the entry agent's last response.
 
     Results of earlier responses don't count: some providers reuse call ids in every response.
@@ -105,7 +101,7 @@ def _results(db: sqlite3.Connection, run: RunRecord, since: float) -> dict[str, 
     return found
 
 
-def _close_journal(db: sqlite3.Connection, run: RunRecord, now: float) -> None:
+def _close_journal(db: Database, run: RunRecord, now: float) -> None:
     """Add a `run_failed` event unless the journal already ends the run."""
     row = db.execute("SELECT seq, data, type FROM events WHERE run = ? ORDER BY seq DESC LIMIT 1", (run.id,)).fetchone()
     if row is not None and row[2] in ("run_finished", "run_failed"):

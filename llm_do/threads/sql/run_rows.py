@@ -6,13 +6,14 @@ Every function works inside the transaction of its caller.
 from __future__ import annotations
 
 import json
-import sqlite3
+import time
 from collections.abc import Sequence
 from typing import Any
 
 from llm_do.errors import StoreError
 from llm_do.runtime.record.results import Usage
 from llm_do.runtime.record.stored_records import RunFilter, RunRecord, Spending, SpendingBy
+from llm_do.threads.sql.database import Database
 
 __all__ = ["claims", "is_open", "open_runs", "run_records", "spending"]
 
@@ -21,12 +22,26 @@ _RUN = (
     " (SELECT count(*) FROM events WHERE events.run = runs.id), usage, models, exchanges, dropped, attempt FROM runs"
 )
 
-_KEYS = {"day": "date(started, 'unixepoch', 'localtime')", "agent": "agent", "model": "model"}
+QUARTER = 900
+"""Seconds of a quarter of an hour: whatever the time zone, a day begins and ends with one."""
+
+_SUMS = ", ".join(
+    f"CAST(sum({each}) AS BIGINT)"
+    for each in (
+        "requests",
+        "input_tokens",
+        "output_tokens",
+        "total_tokens",
+        "CASE WHEN spent.cost IS NULL THEN total_tokens ELSE 0 END",
+    )
+)
+
+_KEYS = {"day": f"floor(started / {QUARTER})", "agent": "agent", "model": "model"}
 """What spending is summed up by, in SQL."""
 
 
 def run_records(
-    db: sqlite3.Connection, filter: RunFilter, *, prefix: str | None = None, limit: int | None = None
+    db: Database, filter: RunFilter, *, prefix: str | None = None, limit: int | None = None
 ) -> list[RunRecord]:
     """List runs, most recent first."""
     wheres, values = _conditions(filter)
@@ -34,7 +49,7 @@ def run_records(
         wheres.append("id >= ? AND id < ?")
         values += [prefix, f"{prefix}\U0010ffff"]
     most = 2**62 if limit is None else min(limit, 2**62)
-    rows = db.execute(f"{_RUN}{_where(wheres)} ORDER BY started DESC, rowid DESC LIMIT ?", [*values, most])
+    rows = db.execute(f"{_RUN}{_where(wheres)} ORDER BY started DESC, id DESC LIMIT ?", [*values, most])
     return [_run(row) for row in rows]
 
 
@@ -60,20 +75,57 @@ def _where(wheres: Sequence[str]) -> str:
     return f" WHERE {' AND '.join(wheres)}" if wheres else ""
 
 
-def spending(db: sqlite3.Connection, by: SpendingBy, filter: RunFilter) -> list[Spending]:
+def spending(db: Database, by: SpendingBy, filter: RunFilter) -> list[Spending]:
     """Sum up what the requests of runs have used."""
     wheres, values = _conditions(filter)
-    order = "1 DESC" if by == "day" else "7 DESC, 6 DESC, 1"
     found = db.execute(
-        f"SELECT {_KEYS[by]}, count(DISTINCT run), sum(requests), sum(input_tokens), sum(output_tokens),"
-        " sum(total_tokens), sum(spent.cost), sum(CASE WHEN spent.cost IS NULL THEN total_tokens ELSE 0 END)"
-        f" FROM spent JOIN runs ON runs.id = spent.run{_where(wheres)} GROUP BY 1 ORDER BY {order}",
+        f"SELECT {_KEYS[by]}, count(DISTINCT run), {_SUMS}, sum(spent.cost)"
+        f" FROM spent JOIN runs ON runs.id = spent.run{_where(wheres)} GROUP BY 1",
         values,
     )
-    return [
-        Spending(key, runs, Usage(requests, 0, sent, received, cost, total), unpriced)
-        for key, runs, requests, sent, received, total, cost, unpriced in found
-    ]
+    spent: dict[str, Spending] = {}
+    for key, *sums in found:
+        name = _day(key) if by == "day" else key
+        spent[name] = _added(spent.get(name), name, *sums)
+    if by == "day":
+        return sorted(spent.values(), key=lambda each: each.key, reverse=True)
+    return sorted(spent.values(), key=_most_expensive_first)
+
+
+def _added(
+    before: Spending | None,
+    key: str,
+    runs: int,
+    requests: int,
+    sent: int,
+    received: int,
+    total: int,
+    unpriced: int,
+    cost: float | None,
+) -> Spending:
+    """What has been summed up so far, and more."""
+    if before is None:
+        return Spending(key, runs, Usage(requests, 0, sent, received, cost, total), unpriced)
+    used = before.usage
+    costs = [each for each in (used.cost_usd, cost) if each is not None]
+    usage = Usage(
+        used.requests + requests,
+        0,
+        used.input_tokens + sent,
+        used.output_tokens + received,
+        sum(costs) if costs else None,
+        used.total_tokens + total,
+    )
+    return Spending(key, before.runs + runs, usage, before.unpriced + unpriced)
+
+
+def _day(quarter: float) -> str:
+    return time.strftime("%Y-%m-%d", time.localtime(quarter * QUARTER))
+
+
+def _most_expensive_first(spent: Spending) -> tuple[float, int, str]:
+    cost = spent.usage.cost_usd
+    return (-1 if cost is None else cost) * -1, -spent.usage.total_tokens, spent.key
 
 
 def _run(row: Sequence[Any]) -> RunRecord:
@@ -89,20 +141,20 @@ def _run(row: Sequence[Any]) -> RunRecord:
     return RunRecord(*known, usage, models, row[11], row[12] or "", row[13])
 
 
-def is_open(db: sqlite3.Connection, run_id: str) -> bool:
+def is_open(db: Database, run_id: str) -> bool:
     """Whether a run hasn't ended."""
     return db.execute("SELECT 1 FROM runs WHERE id = ? AND status = 'running'", (run_id,)).fetchone() is not None
 
 
-def open_runs(db: sqlite3.Connection, user: str | None = None, thread_id: str | None = None) -> list[RunRecord]:
+def open_runs(db: Database, user: str | None = None, thread_id: str | None = None) -> list[RunRecord]:
     """List runs that haven't ended, of one thread or of all, oldest first."""
     where = "" if thread_id is None else " AND thread = ? AND coalesce(user, '') = ?"
     values = [] if thread_id is None else [thread_id, user or ""]
-    rows = db.execute(f"{_RUN} WHERE status = 'running'{where} ORDER BY started, rowid", values)
+    rows = db.execute(f"{_RUN} WHERE status = 'running'{where} ORDER BY started, id", values)
     return [_run(row) for row in rows]
 
 
-def claims(db: sqlite3.Connection, run: RunRecord) -> list[tuple[str, str]]:
+def claims(db: Database, run: RunRecord) -> list[tuple[str, str]]:
     """List the runs that have lost a conflict on a run's thread before it did, and their processes."""
     return db.execute(
         "SELECT id, owner FROM runs WHERE status = 'running' AND thread = :thread AND coalesce(user, '') = :user"

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from llm_do.errors import StoreError
 from llm_do.runtime.record.exchanges import Exchange, RequestPlace
 from llm_do.runtime.record.store.store_writes import Batch, ExchangeRow, HistoryNode, RunTotals, SpentRow, StoredObject
+from llm_do.threads.sql.database import Database
 from llm_do.threads.store.stored_exchanges import exchange_from, facts_and_setup
 
 if TYPE_CHECKING:
@@ -35,18 +35,18 @@ MOST_EXPIRED = 5
 
 _SPEND = """
 INSERT INTO spent VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run, agent, model) DO UPDATE SET
-  requests = requests + excluded.requests,
-  input_tokens = input_tokens + excluded.input_tokens,
-  output_tokens = output_tokens + excluded.output_tokens,
-  total_tokens = total_tokens + excluded.total_tokens,
+  requests = spent.requests + excluded.requests,
+  input_tokens = spent.input_tokens + excluded.input_tokens,
+  output_tokens = spent.output_tokens + excluded.output_tokens,
+  total_tokens = spent.total_tokens + excluded.total_tokens,
   cost = CASE
-    WHEN cost IS NULL AND total_tokens > 0 OR excluded.cost IS NULL AND excluded.total_tokens > 0 THEN NULL
-    ELSE coalesce(cost + excluded.cost, cost, excluded.cost)
+    WHEN spent.cost IS NULL AND spent.total_tokens > 0 OR excluded.cost IS NULL AND excluded.total_tokens > 0 THEN NULL
+    ELSE coalesce(spent.cost + excluded.cost, spent.cost, excluded.cost)
   END
 """
 
 
-def write(db: sqlite3.Connection, batch: Batch) -> None:
+def write(db: Database, batch: Batch) -> None:
     """Write the exchanges of a batch, and what its run has used."""
     if batch.exchanges:
         size = sum(_insert(db, batch.run_id, row) for row in batch.exchanges)
@@ -63,7 +63,7 @@ def _spent_values(run_id: str, row: SpentRow) -> tuple[object, ...]:
     return (run_id, row.agent, row.model, *counts)
 
 
-def _write_totals(db: sqlite3.Connection, run_id: str, totals: RunTotals | None, exchanges: int) -> None:
+def _write_totals(db: Database, run_id: str, totals: RunTotals | None, exchanges: int) -> None:
     if totals is None:
         db.execute("UPDATE runs SET exchanges = exchanges + ? WHERE id = ?", (exchanges, run_id))
         return
@@ -78,7 +78,7 @@ def _write_totals(db: sqlite3.Connection, run_id: str, totals: RunTotals | None,
 # -- objects
 
 
-def _insert(db: sqlite3.Connection, run_id: str, row: ExchangeRow) -> int:
+def _insert(db: Database, run_id: str, row: ExchangeRow) -> int:
     """Insert an exchange, and return how many bytes it adds."""
     place = row.place
     size = _use(db, row.setup) + _use_history(db, row.before, row.nodes)
@@ -110,7 +110,7 @@ def _exchange_size(answer: str) -> int:
     return len(answer) + 3 * OVERHEAD
 
 
-def _use(db: sqlite3.Connection, item: StoredObject) -> int:
+def _use(db: Database, item: StoredObject) -> int:
     """Count one more use of an object, which is inserted if it is new; return how many bytes that adds."""
     if _count_use(db, item.digest):
         return 0
@@ -119,7 +119,7 @@ def _use(db: sqlite3.Connection, item: StoredObject) -> int:
     )
 
 
-def _use_history(db: sqlite3.Connection, before: bytes, nodes: Sequence[HistoryNode]) -> int:
+def _use_history(db: Database, before: bytes, nodes: Sequence[HistoryNode]) -> int:
     """Count one more use of a history: that before `nodes`, followed by theirs. What isn't stored yet is inserted."""
     size = 0
     for number in range(len(nodes) - 1, -1, -1):
@@ -142,12 +142,12 @@ def _message_object(node: HistoryNode) -> StoredObject:
     return StoredObject(hashlib.sha256(body.encode("utf-8", "backslashreplace")).digest(), body)
 
 
-def _count_use(db: sqlite3.Connection, digest: bytes) -> bool:
+def _count_use(db: Database, digest: bytes) -> bool:
     """Count one more use of an object; False if it isn't stored."""
     return db.execute("UPDATE objects SET uses = uses + 1 WHERE digest = ?", (digest,)).rowcount > 0
 
 
-def _add(db: sqlite3.Connection, digest: bytes, body: str, links: Sequence[bytes]) -> int:
+def _add(db: Database, digest: bytes, body: str, links: Sequence[bytes]) -> int:
     joined = b"".join(links)
     db.execute("INSERT INTO objects VALUES (?, 1, ?, ?)", (digest, joined, body))
     return _object_size(body, joined)
@@ -157,7 +157,7 @@ def _object_size(body: str, links: bytes) -> int:
     return len(body) + len(links) + OVERHEAD
 
 
-def _release(db: sqlite3.Connection, digests: Iterable[bytes]) -> int:
+def _release(db: Database, digests: Iterable[bytes]) -> int:
     """Take back uses of objects, delete what isn't used any more, and return how many bytes that frees."""
     size, pending = 0, [digest for digest in digests if digest]
     while pending:
@@ -178,21 +178,21 @@ def _links(joined: bytes) -> list[bytes]:
     return [joined[at : at + DIGEST] for at in range(0, len(joined), DIGEST)]
 
 
-def _resize(db: sqlite3.Connection, size: int) -> None:
-    db.execute("UPDATE exchange_size SET bytes = max(bytes + ?, 0)", (size,))
+def _resize(db: Database, size: int) -> None:
+    db.execute("UPDATE exchange_size SET bytes = CASE WHEN bytes + ? > 0 THEN bytes + ? ELSE 0 END", (size, size))
 
 
 # -- dropping
 
 
-def forget(db: sqlite3.Connection, runs: Iterable[str]) -> None:
+def forget(db: Database, runs: Iterable[str]) -> None:
     """Delete the exchanges of runs, and what their requests have used."""
     for run in runs:
         _drop(db, run)
         db.execute("DELETE FROM spent WHERE run = ?", (run,))
 
 
-def drop_beyond(db: sqlite3.Connection, limits: RecordSettings, now: float) -> None:
+def drop_beyond(db: Database, limits: RecordSettings, now: float) -> None:
     """Drop the exchanges that are too old, and those of the oldest runs while all together are too large."""
     oldest = "SELECT id FROM runs WHERE exchanges > 0 AND dropped IS NULL AND status <> 'running'"
     expired = db.execute(
@@ -207,7 +207,7 @@ def drop_beyond(db: sqlite3.Connection, limits: RecordSettings, now: float) -> N
         _drop(db, found[0], "max_mb")
 
 
-def _drop(db: sqlite3.Connection, run: str, reason: str = "") -> None:
+def _drop(db: Database, run: str, reason: str = "") -> None:
     kept = db.execute("SELECT setup, history, answer FROM exchanges WHERE run = ?", (run,)).fetchall()
     if kept:
         db.execute("DELETE FROM exchanges WHERE run = ?", (run,))
@@ -220,7 +220,7 @@ def _drop(db: sqlite3.Connection, run: str, reason: str = "") -> None:
 # -- reading
 
 
-def read(db: sqlite3.Connection, run_id: str) -> list[Exchange]:
+def read(db: Database, run_id: str) -> list[Exchange]:
     """Read the exchanges of a run."""
     found = db.execute(
         "SELECT call, path, agent, request, attempt, purpose, model, setup, history, begun, ended, first_token, answer"
@@ -245,7 +245,7 @@ def read(db: sqlite3.Connection, run_id: str) -> list[Exchange]:
 class _Objects:
     """Reads objects, each once."""
 
-    def __init__(self, db: sqlite3.Connection) -> None:
+    def __init__(self, db: Database) -> None:
         self._db = db
         self._setups: dict[bytes, tuple[Any, dict[str, Any]]] = {}
         self._nodes: dict[bytes, tuple[bytes, Any]] = {}

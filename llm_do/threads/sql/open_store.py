@@ -1,6 +1,6 @@
-"""`OpenFile`: what a process has of one store, which every `SqliteStore` of the same file in it shares.
+"""`OpenStore`: what a process has of one store, which every object for the same store in it shares.
 
-That is one connection, one lock that says that the process is alive, and the runs that are active in it. None of them
+That is one connection, the mark that says that the process is alive, and the runs that are active in it. None of them
 survives a fork: the connection is closed before it, and the child opens its own.
 """
 
@@ -9,51 +9,49 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from pathlib import Path
+from collections.abc import Callable
 
 from llm_do.runtime.record.stored_records import RunRecord
-from llm_do.threads.sqlite.connection import StoreConnection, connect, translate_sqlite_errors
-from llm_do.threads.sqlite.owners import Owners
-from llm_do.threads.sqlite.worker import Worker
+from llm_do.threads.sql.database import Owners, StoreConnection
+from llm_do.threads.sql.worker import Worker
 
-__all__ = ["OpenFile", "open_file"]
+__all__ = ["OpenStore", "shared_store"]
 
-_opened: weakref.WeakValueDictionary[str, OpenFile] = weakref.WeakValueDictionary()
-_every: weakref.WeakSet[OpenFile] = weakref.WeakSet()
+_opened: weakref.WeakValueDictionary[str, OpenStore] = weakref.WeakValueDictionary()
+_every: weakref.WeakSet[OpenStore] = weakref.WeakSet()
 _lock = threading.Lock()
 
 FORK_PATIENCE = 5.0
 """Seconds that a fork waits for the connection to be closed."""
 
 
-class OpenFile:
+class OpenStore:
     """One store in this process.
 
     Args:
-        path: The file; None for a store in memory.
+        name: The store's name in messages.
+        connect: Opens a connection.
+        owners: The processes that use the store.
+        closes: Whether the store is still there when the connection is closed; one in memory isn't.
     """
 
-    def __init__(self, path: Path | None) -> None:
-        self.path = path
-        self.name = str(path) if path is not None else "the store in memory"
-        self.owners = Owners(path.parent / "owners" if path is not None else None)
+    def __init__(
+        self, name: str, connect: Callable[[], StoreConnection], owners: Owners, *, closes: bool = True
+    ) -> None:
+        self.name = name
+        self.owners = owners
+        self.closes = closes
         self.active: dict[str, RunRecord] = {}
         self.conflicted: set[str] = set()
         """The active runs that have lost a conflict, and may begin again."""
         self.claiming = threading.Lock()
-        name = self.name
-
-        def open_connection() -> StoreConnection:
-            with translate_sqlite_errors(name):
-                return connect(path, name)
-
-        self.worker = Worker(open_connection, name)
+        self.worker = Worker(connect, name)
         self._closing = weakref.finalize(self, _close, self.worker, self.owners)
         _every.add(self)
 
     def before_fork(self) -> None:
-        """Close the connection: SQLite takes the locks of a parent for the child's own, which they aren't."""
-        if self.path is not None:
+        """Close the connection: a child must not use what belongs to its parent."""
+        if self.closes:
             self.worker.close(FORK_PATIENCE)
 
     def after_fork(self) -> None:
@@ -65,15 +63,12 @@ class OpenFile:
         self.worker.forget()
 
 
-def open_file(path: Path | None) -> OpenFile:
-    """Return what this process has of a store: the same for every path that leads to the file."""
-    if path is None:
-        return OpenFile(None)
-    key = os.path.realpath(path)
+def shared_store(key: str, create: Callable[[], OpenStore]) -> OpenStore:
+    """Return what this process has of the store that a key stands for, the same for every caller."""
     with _lock:
         found = _opened.get(key)
         if found is None:
-            found = _opened[key] = OpenFile(path)
+            found = _opened[key] = create()
         return found
 
 

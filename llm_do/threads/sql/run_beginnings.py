@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Sequence
 
 from llm_do.errors import UsageError
 from llm_do.project.thread_config import ThreadConfig
 from llm_do.runtime.record.store.opened_runs import OpenedRun
 from llm_do.runtime.record.stored_records import RunRecord, ThreadRecord
-from llm_do.threads.sqlite import rows
-from llm_do.threads.sqlite.durable import attempts
+from llm_do.threads.sql import rows
+from llm_do.threads.sql.database import Database
+from llm_do.threads.sql.durable import attempts
 
 __all__ = ["begin", "run_exists"]
 
@@ -23,7 +23,7 @@ def run_exists(run_id: str, status: str) -> UsageError:
 
 
 def begin(
-    db: sqlite3.Connection,
+    db: Database,
     run: RunRecord,
     defaults: ThreadConfig,
     killed: Sequence[str],
@@ -67,9 +67,9 @@ def begin(
     return opened
 
 
-def _with_closed_tail(db: sqlite3.Connection, run: RunRecord, thread: ThreadRecord | None) -> ThreadRecord | None:
+def _with_closed_tail(db: Database, run: RunRecord, thread: ThreadRecord | None) -> ThreadRecord | None:
     """Return the thread with results for any open tool calls, which a rewound thread may end with."""
-    from llm_do.threads.sqlite import recovery  # it knows messages, which are heavy to import
+    from llm_do.threads.sql import recovery  # it knows messages, which are heavy to import
 
     if thread is None:
         return None

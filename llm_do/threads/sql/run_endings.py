@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import time
 from dataclasses import replace
 from typing import Any, cast
@@ -11,8 +10,9 @@ from typing import Any, cast
 from llm_do.errors import ThreadConflict
 from llm_do.runtime.record.store.store_writes import RunEnd
 from llm_do.runtime.record.stored_records import RunRecord
-from llm_do.threads.sqlite import exchange_rows, rows
-from llm_do.threads.sqlite.durable.step_rows import check_attempt
+from llm_do.threads.sql import exchange_rows, rows
+from llm_do.threads.sql.database import Database
+from llm_do.threads.sql.durable.step_rows import check_attempt
 from llm_do.threads.store.codec import same_json
 
 __all__ = ["conflict", "finish"]
@@ -26,7 +26,7 @@ def conflict(thread_id: str) -> ThreadConflict:
     )
 
 
-def finish(db: sqlite3.Connection, run: RunRecord, ending: RunEnd) -> ThreadConflict | None:
+def finish(db: Database, run: RunRecord, ending: RunEnd) -> ThreadConflict | None:
     """End a run in one transaction, and return the conflict that prevents it, if any."""
     clash: ThreadConflict | None = None
     user_state = ending.user_state
@@ -70,7 +70,7 @@ def finish(db: sqlite3.Connection, run: RunRecord, ending: RunEnd) -> ThreadConf
             ),
         )
     if user_state is not None:
-        db.execute("INSERT OR REPLACE INTO users VALUES (?, ?, ?)", (run.user_id, user_state, rows.new_token()))
+        rows.save_user(db, run.user_id, user_state, rows.new_token())
     db.execute(
         f"UPDATE runs SET status = ?, finished = ?, result = ?, {rows.NO_DRAFT} WHERE id = ?",
         (ending.status, ending.time, ending.result, run.id),
@@ -80,7 +80,7 @@ def finish(db: sqlite3.Connection, run: RunRecord, ending: RunEnd) -> ThreadConf
     return None
 
 
-def _keep_as_branch(db: sqlite3.Connection, run: RunRecord, ending: RunEnd) -> None:
+def _keep_as_branch(db: Database, run: RunRecord, ending: RunEnd) -> None:
     """Keep a run's messages as a branch, or only its journal if the run will be repeated."""
     if ending.keep:
         rows.write_batch(db, run, replace(ending.batch, events=ending.batch.events[:-1]))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 from llm_do.errors import RunTakenError
 from llm_do.runtime.record.store.store_writes import Batch
 from llm_do.runtime.record.stored_records import RunRecord
+from llm_do.threads.sql.database import Database
 
 __all__ = ["check_attempt", "write_steps"]
 
 
-def check_attempt(db: sqlite3.Connection, run: RunRecord, attempt: int) -> None:
+def check_attempt(db: Database, run: RunRecord, attempt: int) -> None:
     """Raise `RunTakenError` if an attempt is no longer the run's."""
     row = db.execute("SELECT attempt, status FROM runs WHERE id = ?", (run.id,)).fetchone()
     if row is None or tuple(row) != (attempt, "running"):
@@ -21,11 +20,11 @@ def check_attempt(db: sqlite3.Connection, run: RunRecord, attempt: int) -> None:
         )
 
 
-def write_steps(db: sqlite3.Connection, run: RunRecord, batch: Batch) -> None:
+def write_steps(db: Database, run: RunRecord, batch: Batch) -> None:
     """Write what steps have come to."""
     if batch.steps:
         db.executemany(
             "INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (run, key) DO UPDATE SET"
             " done = excluded.done, attempt = excluded.attempt, data = excluded.data",
-            [(run.id, each.key, each.kind, each.done, batch.attempt, each.data) for each in batch.steps],
+            [(run.id, each.key, each.kind, int(each.done), batch.attempt, each.data) for each in batch.steps],
         )

@@ -1,0 +1,1 @@
+"""What the stores in databases share: rows, migrations, transactions, the end of runs and their recovery."""

@@ -1,0 +1,1 @@
+"""Durable runs in the stores."""

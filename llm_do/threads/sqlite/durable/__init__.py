@@ -1,1 +1,0 @@
-"""Durable runs in the SQLite store."""
