@@ -73,6 +73,19 @@ class ArgumentPattern:
         """Whether it has both a wildcard and a slash."""
         return self.plain.literal is None and any(atom.text == "/" for atom in self.atoms)
 
+    def mismatch(self, kind: Literal["path", "host"]) -> str | None:
+        """Explain why no resolved path, or no host, can match, if the pattern is spelled as none of them ever is."""
+        if kind == "host":
+            is_url = any(atom.kind == "char" and atom.text in "/@" for atom in self.atoms)
+            return "a host has no scheme and no path" if is_url else None
+        first = self.path.segments[0] if self.path.segments else None
+        if any(segment is not None and segment.literal == ".." for segment in self.path.segments):
+            return "paths are resolved before they are compared, so that none has `..` in it"
+        if first is not None and first.literal == "/":
+            return "paths are relative to the folder that its tools work in"
+        bare = bool(self.atoms) and self.atoms[0] == Atom("char", "~")
+        return "`~` isn't replaced, and paths outside the project's folder are beyond these rules" if bare else None
+
 
 @dataclass(frozen=True)
 class Pattern:

@@ -83,7 +83,8 @@ LD604 = Code(
     "LD604",
     "Rule that can't match",
     "warning",
-    "No agent that the rule names exists, or none of them has a tool that it names, so it does nothing.",
+    "No agent that the rule names exists, none of them has a tool that it names, or the pattern is spelled as no path "
+    "or host ever is, so the rule does nothing.",
     "correct the name, or remove the rule",
     wrong='"approvals": {"deny": ["writ_file"]}',
     right='"approvals": {"deny": ["write_file"]}',
@@ -100,6 +101,15 @@ def rule_for_unknown_tool(rule: str, agent: str | None, tool: str | None, known:
     who = f"the agent `{agent}` has no such tool" if agent is not None else "no agent has such a tool"
     hint = (_other_spelling(tool, known) or did_you_mean(tool, known)) if tool else None
     return LD604.problem(f"the rule {rule} can't match: {who}", hint)
+
+
+def unmatched_pattern(rule: str, reason: str, kind: str) -> Problem:
+    """A rule whose pattern no path or no host can match."""
+    hint = {
+        "path": "write the path as it is below that folder, such as `reports/**`",
+        "host": "write the host alone, such as `*.example.org`",
+    }
+    return LD604.problem(f"the rule {rule} can't match: {reason}", hint[kind])
 
 
 def _other_spelling(tool: str, known: Iterable[str]) -> str | None:

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from llm_do.diagnostics.codes import rules as problems
 from llm_do.diagnostics.diagnostic import Location
@@ -19,7 +19,7 @@ from llm_do.linker.analysis.open_names import may_be_listed
 from llm_do.linker.analysis.permissions import find_escalations, permission_for
 from llm_do.linker.sources.conversion import AgentSource, runtime_settings
 from llm_do.policy.call_effects import concerns
-from llm_do.policy.pattern import PatternError, parse_pattern
+from llm_do.policy.pattern import ArgumentPattern, PatternError, parse_pattern
 from llm_do.policy.proofs import check_examples, is_overly_broad
 from llm_do.policy.rules import Policy, Rule, RuleFault, build_policy
 from llm_do.policy.tool_facts import ToolFacts
@@ -229,6 +229,9 @@ def _nothing(
 
 def _check_arguments(rule: Rule, spoken: Sequence[KnownTool], names: Names, place: Location, *, some: bool) -> None:
     pattern = rule.pattern
+    for argument, kind in _compared_kinds(rule, spoken):
+        if (reason := argument.mismatch(kind)) is not None:
+            names.report(problems.unmatched_pattern(rule.text, reason, kind), place)
     if pattern.action is not None:
         return
     if pattern.primary is not None:
@@ -241,6 +244,24 @@ def _check_arguments(rule: Rule, spoken: Sequence[KnownTool], names: Names, plac
         known = [argument for tool in spoken for argument in tool.facts.arguments or ()]
         if name not in known and not some and all(tool.facts.arguments is not None for tool in spoken):
             names.report(problems.unknown_argument(rule.text, name, spoken[0].name, known), place)
+
+
+def _compared_kinds(
+    rule: Rule, spoken: Sequence[KnownTool]
+) -> Iterator[tuple[ArgumentPattern, Literal["path", "host"]]]:
+    """Yield a rule's patterns that are compared with paths alone, or with hosts alone, whichever tool is called."""
+    pattern = rule.pattern
+    if pattern.action is not None:
+        if pattern.primary is not None:
+            yield pattern.primary, "host" if pattern.action == "net" else "path"
+        return
+    for argument, name in [(pattern.primary, None), *((argument, name) for name, argument in pattern.named)]:
+        every = [tool.facts.primary_arguments if name is None else (name,) for tool in spoken]
+        kinds = {tool.facts.argument_kind(own) for tool, names in zip(spoken, every, strict=True) for own in names}
+        if argument is not None and kinds == {"path"}:
+            yield argument, "path"
+        elif argument is not None and kinds == {"host"} and rule.effect == "allow":
+            yield argument, "host"  # a rule that denies or asks is compared with the URL's text as well
 
 
 def _agents(rule: Rule, subjects: Subjects) -> list[str]:
