@@ -280,9 +280,15 @@ class SuspendedError(RunError):
 
 
 class ReplayError(RunError):
-    """A durable run can't be resumed: what is run now isn't what was run before it stopped. Nothing was done."""
+    """A durable run can't be resumed: what is run now isn't what was run before it stopped. Nothing was done.
+
+    `difference` says what isn't the same, as a sentence without its subject, such as `it calls writer, which it didn't
+    before`; `requests` has the request that was sent before, and the one that would be sent now, if that is it.
+    """
 
     status = "invalid"
+    difference: str = ""
+    requests: tuple[object, object] | None = None
 
 
 class PermissionDeniedError(RunError):

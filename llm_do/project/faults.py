@@ -19,7 +19,7 @@ from llm_do._startup.frozen import frozen
 from llm_do.errors import EntryError, LlmDoError, error_text
 from llm_do.text.json_data import NotDataError
 
-__all__ = ["DATA_HINT", "Fault", "find_fault", "function_place", "not_data_error", "project_error"]
+__all__ = ["DATA_HINT", "Fault", "find_fault", "function_place", "locate", "not_data_error", "project_error"]
 
 E = TypeVar("E", bound=LlmDoError)
 
@@ -112,6 +112,12 @@ def function_place(function: Callable[..., Any], root: Path | None) -> tuple[str
     if root is not None and path.is_relative_to(root):
         return path.relative_to(root).as_posix(), code.co_firstlineno
     return _shown(path), code.co_firstlineno
+
+
+def locate(error: LlmDoError, raised: BaseException, root: Path) -> None:
+    """Set an error's place to the innermost line of the project's own code that something was raised through."""
+    if error.file is None and (place := _place(raised, root, own=True)) is not None:
+        error.file, error.line = place
 
 
 DATA_HINT = "Return text, a pydantic model, a dataclass or JSON-like data."

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-__all__ = ["pytest_addoption", "pytest_collect_file", "pytest_report_collectionfinish"]
+__all__ = ["pytest_addoption", "pytest_collect_file", "pytest_configure", "pytest_report_collectionfinish"]
 
 _KEYS = ("agent_files", "python_files", "entry", "flows")
 """Keys of a manifest; other programs have files named `project.json` too."""
@@ -23,12 +23,28 @@ _MOST = 1_000_000
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add our option."""
-    parser.getgroup("llm-do").addoption(
+    """Add our options."""
+    group = parser.getgroup("llm-do")
+    group.addoption(
         "--llm-do-record",
         action="store_true",
         help="Ask the models in llm-do's tests, and record their answers. This costs what the models cost.",
     )
+    group.addoption(
+        "--llm-do-replay",
+        action="store_true",
+        help="Run llm-do's tests durably, and replay each at once: code that isn't the same twice fails.",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse options that exclude each other."""
+    if config.getoption("--llm-do-record") and config.getoption("--llm-do-replay"):
+        import pytest
+
+        raise pytest.UsageError(
+            "--llm-do-record and --llm-do-replay exclude each other: record first, then run again with --llm-do-replay"
+        )
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

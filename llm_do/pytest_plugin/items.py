@@ -94,8 +94,9 @@ class CaseItem(pytest.Item):
     @property
     def job(self) -> Job:
         """The case, and how it is run."""
-        record = self.config.getoption("--llm-do-record")
-        return Job(self.case, Plan("record" if record else "replay", again="pytest --llm-do-record"))
+        mode = "record" if self.config.getoption("--llm-do-record") else "replay"
+        replays = bool(self.config.getoption("--llm-do-replay"))
+        return Job(self.case, Plan(mode, again="pytest --llm-do-record", replays=replays))
 
 
 def _tested(config: pytest.Config, folder: Path) -> TestedProject:

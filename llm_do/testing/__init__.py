@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from llm_do.testing.playing import Played as Played, Question as Question, ToolRun as ToolRun, play as play
+from llm_do.testing.played_runs import Played as Played, Question as Question, ToolRun as ToolRun
+from llm_do.testing.playing import play as play
 
 __all__ = ["Played", "Question", "ToolRun", "play"]

@@ -19,114 +19,36 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast, get_args
 
-from llm_do._startup.frozen import frozen
-from llm_do.runtime.session.run_options import PlayOptions, check_options
+from llm_do.runtime.session.run_options import EntryOptions, PlayOptions, check_options
+from llm_do.testing.played_runs import Played, PlayedTwice, Question, tool_runs
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from llm_do.errors import ReplayError
     from llm_do.project.project import Project
     from llm_do.runtime.approval.broker import Answer, ApprovalDecision, ApprovalMode, ApprovalRequest
     from llm_do.runtime.record.events import Event
-    from llm_do.runtime.record.results import RunResult
     from llm_do.runtime.runtime import Runtime
     from llm_do.testing.cassettes.recorder import CassetteRecorder
 
-__all__ = ["Played", "Question", "ToolRun", "play"]
+__all__ = ["play", "play_twice"]
 
-_OWN_OPTIONS = ("answers", "entry", "thread_id", "user_id", "cassette", "record_cassette", "ignore", "recorded_tools")
-
-
-@frozen
-class ToolRun:
-    """One tool call of a run.
-
-    Args:
-        tool: The tool's name, as the model knows it.
-        args: The arguments.
-        path: Call path of the agent that called it.
-        status: `success`, `failed`, `denied`, `refused`, `timed_out` or `cancelled`.
-        result: The result that the model received.
-    """
-
-    tool: str
-    args: Mapping[str, Any]
-    path: str
-    status: str
-    result: Any
-
-
-@frozen
-class Question:
-    """A request for approval, and the answer that the test gave.
-
-    Args:
-        tool: The tool.
-        args: Its arguments.
-        path: Call path of the agent that called it.
-        reason: Why the call needed approval.
-        answer: The answer.
-    """
-
-    tool: str
-    args: Mapping[str, Any]
-    path: str
-    reason: str
-    answer: Answer
-
-
-@frozen
-class Played:
-    """What a run or a conversation of several runs did.
-
-    Args:
-        result: The result of the run, however it ended, or of the last run of a conversation.
-        calls: Its tool calls, in the order in which they ended.
-        questions: Its requests for approval.
-        events: All its events.
-        turns: One for each input of a conversation; empty for a single run.
-    """
-
-    result: RunResult
-    calls: list[ToolRun] = field(default_factory=list[ToolRun])
-    questions: list[Question] = field(default_factory=list[Question])
-    events: list[Event] = field(default_factory=list["Event"], repr=False)
-    turns: list[Played] = field(default_factory=list["Played"], repr=False)
-
-    @property
-    def output(self) -> Any:
-        """What the entry returned."""
-        return self.result.output
-
-    @property
-    def status(self) -> str:
-        """How the run ended: `completed`, `failed`, `denied`, ..."""
-        return self.result.status
-
-    @property
-    def tools(self) -> list[str]:
-        """The names of the called tools, including refused and denied calls."""
-        return [call.tool for call in self.calls]
-
-    @property
-    def denied(self) -> list[str]:
-        """The names of the tools whose calls were denied."""
-        results = [turn.result for turn in self.turns] or [self.result]
-        return [record.tool for result in results for record in result.denials]
-
-    def call(self, tool: str) -> ToolRun:
-        """Return the only call of a tool.
-
-        Raises:
-            AssertionError: There was no call, or more than one.
-        """
-        found = [call for call in self.calls if call.tool == tool]
-        if len(found) != 1:
-            raise AssertionError(f"{tool} was called {len(found)} times; calls: {', '.join(self.tools) or 'none'}")
-        return found[0]
+_OWN_OPTIONS = (
+    "answers",
+    "entry",
+    "thread_id",
+    "user_id",
+    "cassette",
+    "record_cassette",
+    "ignore",
+    "recorded_tools",
+    "replay",
+)
 
 
 def play(
@@ -142,6 +64,7 @@ def play(
     record_cassette: bool = False,
     ignore: Sequence[str] = (),
     recorded_tools: Sequence[str] | None = None,
+    replay: bool = False,
     **options: Unpack[PlayOptions],
 ) -> Played:
     """Run a project with scripted or recorded answers, once or turn by turn.
@@ -165,6 +88,9 @@ def play(
         ignore: Regular expressions of text in requests that counts as equal, such as dates.
         recorded_tools: Names or patterns of tools whose results are in the cassette, too; None takes the project's
             `cassette.tools`.
+        replay: Run durably, and replay each run at once, with no model and no tools: code that isn't the same twice
+            raises `ReplayError`, since such a run can't be resumed. The project is loaded again for it, if its path is
+            passed.
 
     Returns:
         What the run did. A run that ends early doesn't raise; check `status`.
@@ -173,8 +99,9 @@ def play(
         LinkError: The project doesn't link.
         InputError: The input doesn't fit.
         UsageError: The cassette can't be read or written.
-        ValueError: `approvals` has an invalid answer, a conversation has no inputs, or `answers` are combined with
-            `model` or `cassette`.
+        ReplayError: With `replay`: the replay isn't what the run was; `difference` says what isn't the same.
+        ValueError: `approvals` has an invalid answer, a conversation has no inputs, `answers` are combined with
+            `model` or `cassette`, or `replay` with `record_cassette` or `record`.
         TypeError: An option is unknown.
 
     Example:
@@ -184,25 +111,71 @@ def play(
         >>> [turn.output for turn in play("examples/greeter", ["Ann", "That's all."], answers=answers).turns]
         ['Hello, Ann!', 'Goodbye!']
     """
-    from llm_do.concurrency.event_loops import run_blocking
+    check_options("play", options, ("approvals", *PlayOptions.__annotations__, *_OWN_OPTIONS))
+    twice = play_twice(
+        project,
+        input,
+        answers=answers,
+        approvals=approvals,
+        entry=entry,
+        thread_id=thread_id,
+        user_id=user_id,
+        cassette=cassette,
+        record_cassette=record_cassette,
+        ignore=ignore,
+        recorded_tools=recorded_tools,
+        replays=(lambda: _linked(project)) if replay else None,
+        **options,
+    )
+    if twice.difference is not None:
+        raise twice.difference
+    return twice.played
+
+
+def _linked(project: Project | str | os.PathLike[str]) -> Project:
     from llm_do.project.project import Project
+
+    return project if isinstance(project, Project) else Project.load(Path(project))
+
+
+def play_twice(
+    project: Project | str | os.PathLike[str],
+    input: object,
+    *,
+    answers: Sequence[Mapping[str, Any]] | Mapping[str, Any] | str | os.PathLike[str] | None = None,
+    approvals: Mapping[str, Answer] | ApprovalMode | Answer = "once",
+    entry: str | None = None,
+    thread_id: str | None = None,
+    user_id: str | None = None,
+    cassette: str | os.PathLike[str] | None = None,
+    record_cassette: bool = False,
+    ignore: Sequence[str] = (),
+    recorded_tools: Sequence[str] | None = None,
+    replays: Callable[[], Project] | None = None,
+    **options: Unpack[PlayOptions],
+) -> PlayedTwice:
+    """Do what `play` does; `replays` links the project again for each replay, None replays nothing."""
+    from llm_do.concurrency.event_loops import run_blocking
     from llm_do.runtime.runtime import Runtime
 
     _check_answers(approvals)
-    check_options("play", options, ("approvals", *PlayOptions.__annotations__, *_OWN_OPTIONS))
     if answers is not None and options.get("model") is not None:
         raise ValueError("pass answers or a model, not both")
     if cassette is not None and (answers is not None or options.get("transport") is not None):
         raise ValueError("a cassette has the answers: pass no others")
     if record_cassette and cassette is None:
         raise ValueError("pass the cassette to record")
+    if replays is not None and (record_cassette or options.get("record") is False):
+        what = "a cassette can't be recorded" if record_cassette else "`record` can't be False"
+        raise ValueError(f"{what} in a run that is replayed: leave one of them out")
     is_conversation = isinstance(input, list | tuple)
     inputs: list[object] = list(cast("list[object]", input)) if is_conversation else [input]
     if not inputs:
         raise ValueError("a conversation needs at least one input")
-    linked = project if isinstance(project, Project) else Project.load(Path(project))
+    linked = _linked(project)
     approver = _Approver(approvals)
-    if options.get("store") is None and (thread_id is not None or user_id is not None):
+    has_state = thread_id is not None or user_id is not None
+    if options.get("store") is None and (has_state or replays is not None):
         from llm_do.threads.opened_stores import memory_store
 
         options["store"] = memory_store()
@@ -212,17 +185,40 @@ def play(
         recorder = None
         if cassette is not None:
             recorder = _use_cassette(options, Path(cassette), linked, ignore, recorded_tools, record=record_cassette)
-        runtime = Runtime(linked, approvals=approver.mode or approver.answer, **options)
-        begin = partial(_run_turns, runtime, inputs, approver, entry=entry, thread_id=thread_id, user_id=user_id)
-        turns = run_blocking(begin)
+        durable = replays is not None
+        runtime = Runtime(linked, approvals=approver.mode or approver.answer, durable=durable, **options)
+        turns, difference = run_blocking(
+            partial(
+                _run_turns,
+                runtime,
+                inputs,
+                approver,
+                partial(_again, approver, replays, options) if replays is not None else None,
+                entry=entry,
+                thread_id=thread_id,
+                user_id=user_id,
+            )
+        )
         if recorder is not None and cassette is not None and turns[-1].status != "interrupted":
             from llm_do.testing.cassettes.recorder import write_cassette
 
             write_cassette(Path(cassette), recorder.cassette())
     if not is_conversation:
-        return turns[0]
+        return PlayedTwice(turns[0], difference)
     events = [event for each in turns for event in each.events]
-    return Played(turns[-1].result, [call for each in turns for call in each.calls], approver.questions, events, turns)
+    calls = [call for each in turns for call in each.calls]
+    return PlayedTwice(Played(turns[-1].result, calls, approver.questions, events, turns), difference)
+
+
+def _again(
+    approver: _Approver, load: Callable[[], Project], options: PlayOptions, listener: Callable[[Event], object]
+) -> Runtime:
+    """The session of a replay."""
+    from llm_do.runtime.runtime import Runtime
+
+    runtime = Runtime(load(), approvals=approver.mode or approver.answer, durable=True, **options)
+    runtime.on(None, listener)
+    return runtime
 
 
 def _use_cassette(
@@ -250,27 +246,45 @@ async def _run_turns(
     runtime: Runtime,
     inputs: Sequence[object],
     approver: _Approver,
+    again: Callable[[Callable[[Event], object]], Runtime] | None,
     *,
     entry: str | None,
     thread_id: str | None,
     user_id: str | None,
-) -> list[Played]:
-    """Run the inputs, each continuing the previous run, and close the runtime."""
+) -> tuple[list[Played], ReplayError | None]:
+    """Run the inputs, each continuing the previous run, and close the runtime.
+
+    With `again` each is replayed, until one differs.
+    """
     turns: list[Played] = []
+    difference: ReplayError | None = None
     events: list[Event] = []
     runtime.on(None, events.append)
     try:
         for value in inputs:
             previous = turns[-1].result.execution_context if turns and thread_id is None else None
             first_event, first_question = len(events), len(approver.questions)
-            result = await runtime.execute(
-                value, entry=entry, execution_context=previous, thread_id=thread_id, user_id=user_id
-            )
+            how: EntryOptions = {
+                "entry": entry,
+                "execution_context": previous,
+                "thread_id": thread_id,
+                "user_id": user_id,
+            }
+            if again is None:
+                result = await runtime.execute(value, **how)
+            else:
+                from llm_do.testing.rehearsals import rehearse
+
+                assert runtime.config.store is not None
+                rehearsed = await rehearse(runtime, partial(again, events.append), runtime.config.store, value, **how)
+                result, difference = rehearsed.result, rehearsed.difference
             own_events = events[first_event:]
-            turns.append(Played(result, _tool_runs(own_events), approver.questions[first_question:], own_events))
+            turns.append(Played(result, tool_runs(own_events), approver.questions[first_question:], own_events))
+            if difference is not None:
+                break
     finally:
         await runtime.aclose()
-    return turns
+    return turns, difference
 
 
 class _Approver:
@@ -318,24 +332,3 @@ def _script_path(
     # JSON is valid YAML.
     path.write_text(json.dumps(data, indent=1), encoding="utf-8")
     return path
-
-
-def _tool_runs(events: Sequence[Event]) -> list[ToolRun]:
-    import json
-
-    from llm_do.runtime.record.events import ToolCallEvent, ToolResultEvent
-
-    arguments: dict[tuple[str, str], Any] = {}
-    finished: list[ToolRun] = []
-    for event in events:
-        if isinstance(event, ToolCallEvent):
-            arguments[event.call_id, event.tool_call_id] = event.args
-        elif isinstance(event, ToolResultEvent):
-            args = arguments.get((event.call_id, event.tool_call_id), {}) if event.args is None else event.args
-            if isinstance(args, str):
-                try:
-                    args = json.loads(args)
-                except ValueError:
-                    args = {"": args}
-            finished.append(ToolRun(event.tool_name, args, event.path, event.status, event.result))
-    return finished

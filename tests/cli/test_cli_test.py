@@ -77,6 +77,7 @@ def test_k_chooses_by_name_and_file(tmp_path: Path) -> None:
         ([], None, 2, "no tests found: "),
         (["-k", "keeps minuts"], PASSING, 2, "no tests found: neither name nor file of any of 2 tests contains"),
         (["--record", "--live"], PASSING, 2, "--record and --live exclude each other"),
+        (["--record-missing", "--replay"], PASSING, 2, "--replay and --record-missing exclude each other"),
         (["--repeat", "2"], PASSING, 2, "--repeat is for --live"),
         (["--record", "--model", "test"], PASSING, 2, "--model and --record exclude each other"),
         (["--matrix"], PASSING, 2, "no test file has a `matrix`"),

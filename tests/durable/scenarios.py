@@ -21,7 +21,7 @@ from llm_do.runtime.session.runtime_config import RuntimeConfig
 from tests.support.runs import agent, project_of
 from tests.support.scripted import call, script
 
-__all__ = ["SCENARIOS", "effects_of", "runtime_for"]
+__all__ = ["SCENARIOS", "creates", "effects_of", "runtime_for"]
 
 
 class Facts(BaseModel):
@@ -201,7 +201,7 @@ def _dynamic(root: Path) -> Project:
     return project_of([main], root=root, tools={"work": _work(root)}, generated_agents_dir=root / "made")
 
 
-def _creates(messages: Any, info: Any) -> Any:
+def creates(messages: Any, info: Any) -> Any:
     """The turns of an agent that creates another one and calls it twice, and of that one."""
     prompts = [part.content for each in messages for part in each.parts if part.part_kind == "user-prompt"]
     done = sum(each.kind == "response" for each in messages)
@@ -239,5 +239,5 @@ def runtime_for(name: str, root: Path, **options: Any) -> Runtime:
     project = SCENARIOS[name](root)
     options = {"approvals": "approve_all", "durable": True, "retry_delay": 0.0, **options}
     if name == "dynamic":
-        options["model"] = script(_creates)
+        options["model"] = script(creates)
     return Runtime(project, config=RuntimeConfig.of(project, **options))

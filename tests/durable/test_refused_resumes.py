@@ -93,7 +93,7 @@ def test_requests_that_are_not_what_was_sent(tmp_path: Path) -> None:
 
     result = asyncio.run(changed())
     assert isinstance(result.error, ReplayError)
-    assert "request 1 of main isn't what was sent before it stopped: its tools changed" in str(result.error)
+    assert "request 1 of main isn't what was sent before: its tools changed" in str(result.error)
     assert (result.exit_code, effects_of(tmp_path)) == (2, before)
     # It wrote no end, so that the run can be resumed once the change is undone.
     result, _ = asyncio.run(resumed("nested", tmp_path))
@@ -119,7 +119,7 @@ def test_code_that_is_not_the_same_twice(tmp_path: Path, monkeypatch: pytest.Mon
 
     result = asyncio.run(go())
     assert isinstance(result.error, ReplayError)
-    assert "its code no longer comes to a step that had been finished before it stopped" in str(result.error)
+    assert "it no longer comes to a step that was finished: request 1 of main/helper" in str(result.error)
     assert "`ctx.step`" in str(result.error.hint)
 
 

@@ -120,6 +120,25 @@ def test_files_elsewhere_are_left_alone(pytester: pytest.Pytester, path: str) ->
     run(pytester).assert_outcomes()
 
 
+def test_cases_are_replayed_if_asked(pytester: pytest.Pytester) -> None:
+    root = project(
+        pytester.path, 'tests:\n  - {name: greets, input: Ann, model: "script:tests/answers.yaml", expect: {}}\n'
+    )
+    (root / "main.py").write_text(
+        "import time\nasync def main(input, ctx):\n    return await ctx.call('main', f'at {time.time_ns()}')\n"
+    )
+    (root / "project.json").write_text(
+        json.dumps({**MANIFEST, "entry": {"function": "main.py:main"}, "python_files": ["main.py"]})
+    )
+
+    run(pytester).assert_outcomes(passed=1)
+    result = run(pytester, "--llm-do-replay")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["main.py:3: its replay differs: it calls main with another input than before"])
+    result = run(pytester, "--llm-do-replay", "--llm-do-record")
+    result.stderr.fnmatch_lines(["*--llm-do-record and --llm-do-replay exclude each other*"])
+
+
 def test_folders_below_tests_are_collected(pytester: pytest.Pytester) -> None:
     root = project(pytester.path)
     (root / "tests/deep").mkdir()

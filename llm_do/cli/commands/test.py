@@ -33,6 +33,13 @@ def run(
         ),
     ] = False,
     live: Annotated[bool, typer.Option("--live", help="Ask the models, and record nothing.")] = False,
+    replay: Annotated[
+        bool,
+        typer.Option(
+            "--replay",
+            help="Run each test durably, then replay it at once with no model and no tools: fail if it isn't the same.",
+        ),
+    ] = False,
     repeat: Annotated[
         int | None,
         typer.Option("--repeat", metavar="N", min=1, help="With --live: run each test N times.", show_default=False),
@@ -98,6 +105,7 @@ def run(
       llm-do test examples/receipts -k total
       llm-do test --record-missing
       llm-do test --live --repeat 5 --model openai:gpt-5-mini
+      llm-do test --replay
       llm-do test --from 3f9a2b1c
       llm-do test --format junit --output report.xml
     """
@@ -115,6 +123,7 @@ def run(
         record=record,
         record_missing=record_missing,
         live=live,
+        replay=replay,
         repeat=repeat,
         models=tuple(models or ()),
         matrix=matrix,

@@ -16,7 +16,7 @@ from llm_do.errors import DepthLimitError, EntryError, InputError, LlmDoError, S
 from llm_do.project.faults import DATA_HINT, not_data_error
 from llm_do.runtime.context.call_context import CURRENT_CALL, CallContext
 from llm_do.runtime.context.call_frame import CallConfig
-from llm_do.runtime.context.emission import emit, record_tool
+from llm_do.runtime.context.emission import emit, ending_run, record_tool
 from llm_do.runtime.record.events import CallFinishedEvent, CallStartedEvent
 from llm_do.runtime.record.outcomes import CallOutcome, ToolOutcome, ToolOutput
 from llm_do.runtime.record.results import ErrorRecord, Usage
@@ -55,9 +55,11 @@ class CallSite:
         if durable is None:
             frame.children += 1
             return cls(str(frame.children), label=str(label))
-        key, frame.children = durable.log.child(
-            ctx.call_id, name, digest(to_json_data(value))[:16], frame.children, current_step()
-        )
+        data = to_json_data(value)
+        with ending_run(ctx):
+            key, frame.children = durable.log.child(
+                ctx.call_id, name, data, digest(data)[:16], frame.children, current_step()
+            )
         return cls(key, label=str(label))
 
     @classmethod

@@ -36,7 +36,9 @@ async def run_function_step(
     if ctx.run.durable is None:
         await flush_record(ctx, required=True)
         return await run()
-    return await _run_step(ctx, f"{ctx.call_id}/f", "function", function, run, repeatable=repeatable)
+    return await _run_step(
+        ctx, f"{ctx.call_id}/f", lambda: f"the call of {ctx.path}", "function", function, run, repeatable=repeatable
+    )
 
 
 async def run_code_step(ctx: CallContext, name: str, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
@@ -44,12 +46,21 @@ async def run_code_step(ctx: CallContext, name: str, function: Callable[..., Any
     if ctx.run.durable is None:
         return _read(function, _data(ctx, name, await call_function(function, *args)))
     key = ctx.run.durable.log.numbered(f"{ctx.call_id}/s/{name}/{digest(to_json_data(args))[:16]}")
-    return await _run_step(ctx, key, "code", function, lambda: call_function(function, *args), repeatable=True)
+    return await _run_step(
+        ctx,
+        key,
+        lambda: f"the step {name!r} of {ctx.path}",
+        "code",
+        function,
+        lambda: call_function(function, *args),
+        repeatable=True,
+    )
 
 
 async def _run_step(
     ctx: CallContext,
     key: str,
+    what: Callable[[], str],
     kind: StepKind,
     function: Callable[..., Any],
     run: Callable[[], Awaitable[Any]],
@@ -62,7 +73,7 @@ async def _run_step(
     with ending_run(ctx):
         kept = log.replay(key)
         if kept is None:
-            await live_step(ctx, key)
+            await live_step(ctx, key, what)
     if kept is not None:
         aftermath.replay(kept)
         if kept["error"] is not None:
@@ -82,7 +93,7 @@ async def _run_step(
             failed = error
             ended["error"] = {"type": type(error).__name__, "message": error_text(error)}
     with ending_run(ctx):
-        await log.finish(key, kind, {**ended, **aftermath.data()})
+        await log.finish(key, kind, {"path": ctx.path, **ended, **aftermath.data()})
     if failed is not None:
         raise failed
     return _read(function, ended["result"])

@@ -75,14 +75,19 @@ def ending_run(ctx: CallContext) -> Generator[None]:
         raise end_run(ctx, error) from error
 
 
-async def live_step(ctx: CallContext, key: str) -> None:
+async def live_step(ctx: CallContext, key: str, what: Callable[[], str]) -> None:
     """Wait until a step that hasn't been done before may begin; at once in a run that isn't durable.
+
+    Args:
+        ctx: The call.
+        key: The step's key.
+        what: Describes the step, such as `request 2 of main`.
 
     Raises:
         ReplayError: The run's code no longer comes to steps that were done.
     """
     if ctx.run.durable is not None:
-        await ctx.run.durable.log.live(key)
+        await ctx.run.durable.log.live(key, what)
 
 
 def open_tool(ctx: CallContext, tool_call_id: str, tool_name: str, args: object) -> None:

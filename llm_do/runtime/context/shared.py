@@ -16,6 +16,7 @@ from llm_do.runtime.record.subscription import Subscription
 if TYPE_CHECKING:
     from llm_do.project.project import Project
     from llm_do.runtime.context.session import SessionConfig
+    from llm_do.runtime.steps.rehearsal import Rehearsal
 
 __all__ = ["Shared"]
 
@@ -35,6 +36,7 @@ class Shared:
         self._project = project
         self._config = config
         self.used = Usage()
+        self.rehearsal: Rehearsal | None = None
         self.subscriptions: list[Subscription] = []
         self._recorder: Recorder | None = None
         self._lock = threading.Lock()

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from llm_do.errors import ReplayError
 from llm_do.runtime.context.emission import live_step
 from llm_do.runtime.record.request_outcome import RequestOutcome
 from llm_do.runtime.record.results import Usage
 from llm_do.runtime.record.sent_request import SETUP, RequestReader, read_request
 from llm_do.runtime.record.transport import Answer
 from llm_do.runtime.request.cost import is_free
+from llm_do.runtime.steps.step_log import replay_error
 
 if TYPE_CHECKING:
     from llm_do.runtime.context.budget import Reservation
@@ -32,16 +32,24 @@ class RequestStep:
         durable: What makes its run durable.
         key: The step's key.
         request: What is sent.
+        sent: That in canonical form.
         mark: A digest of each part of it.
     """
 
     def __init__(
-        self, ctx: CallContext, durable: DurableRun, key: str, request: OutgoingRequest, mark: Mapping[str, str]
+        self,
+        ctx: CallContext,
+        durable: DurableRun,
+        key: str,
+        request: OutgoingRequest,
+        sent: SentRequest,
+        mark: Mapping[str, str],
     ) -> None:
         self._ctx = ctx
         self._log = durable.log
         self._key = key
         self._request = request
+        self._sent = sent
         self._mark = mark
         self.replayed = False
 
@@ -56,7 +64,10 @@ class RequestStep:
             self._check(kept["mark"])
             self.replayed = True
             return Answer(RequestOutcome.from_dict(kept["outcome"]), kept["partial"])
-        await live_step(self._ctx, self._key)
+        ctx = self._ctx
+        await live_step(ctx, self._key, lambda: f"request {ctx.frame.requests} of {ctx.path}")
+        if self._log.rehearsal is not None:
+            self._log.rehearsal.sent[self._key] = self._sent
         budget = self._ctx.run.budget
         if budget.is_limited:
             free = is_free(self._request.model)
@@ -67,19 +78,27 @@ class RequestStep:
     def finish(self, answer: Answer) -> None:
         """Keep what came back, with the events of the same moment."""
         if not self.replayed:
-            data = {"mark": self._mark, "outcome": answer.outcome.to_dict(), "partial": answer.partial}
+            data = {
+                "path": self._ctx.path,
+                "mark": self._mark,
+                "outcome": answer.outcome.to_dict(),
+                "partial": answer.partial,
+            }
             self._log.end(self._key, "request", data)
 
     def _check(self, mark: Mapping[str, str]) -> None:
-        if self._mark != mark:
-            changed = [part for part in SETUP if self._mark[part] != mark.get(part)] or ["messages"]
-            ctx = self._ctx
-            raise ReplayError(
-                f"run {ctx.run_id} can't be resumed: request {ctx.frame.requests} of {ctx.path} isn't what was sent"
-                f" before it stopped: its {' and '.join(changed)} changed",
-                hint="Undo what changed in the project, or begin a new run.",
-                agent_path=ctx.path,
-            )
+        if self._mark == mark:
+            return
+        changed = [part for part in SETUP if self._mark[part] != mark.get(part)] or ["messages"]
+        ctx, rehearsal = self._ctx, self._log.rehearsal
+        request = f"request {ctx.frame.requests} of {ctx.path}"
+        difference = f"{request} isn't what was sent before: its {' and '.join(changed)} changed"
+        error = replay_error(ctx.run_id, difference, agent_path=ctx.path)
+        if rehearsal is not None and (before := rehearsal.sent.get(self._key)) is not None:
+            error.requests = (before, self._sent)
+        else:
+            error.hint = "Undo what changed in the project, or begin a new run."
+        raise error
 
 
 def request_step(
@@ -90,16 +109,10 @@ def request_step(
     if durable is None:
         return None
     base = f"{place.call_id}/r{place.number}{'' if place.purpose == 'step' else f'/{place.purpose}'}"
-    return RequestStep(ctx, durable, durable.log.numbered(base), request, _mark(durable, request, place, sent))
-
-
-def _mark(
-    durable: DurableRun, request: OutgoingRequest, place: RequestPlace, sent: SentRequest | None
-) -> Mapping[str, str]:
     if sent is None:  # exchanges aren't kept
         sent = read_request(durable.readers.setdefault((place.call_id, place.purpose), RequestReader()), request)
-    parts = durable.parts_of(sent.setup)
-    return {**parts, "request": sent.key[:16]}
+    mark = {**durable.parts_of(sent.setup), "request": sent.key[:16]}
+    return RequestStep(ctx, durable, durable.log.numbered(base), request, sent, mark)
 
 
 def count_unfinished_requests(ctx: CallContext) -> None:

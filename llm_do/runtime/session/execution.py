@@ -16,6 +16,7 @@ from llm_do._startup.frozen import frozen
 from llm_do.concurrency.event_loops import cancel_and_wait
 from llm_do.concurrency.run_end import RunEndSignal, reraise_if_cancelled
 from llm_do.errors import (
+    ReplayError,
     RunError,
     RunInterruptedError,
     RunTimeoutError,
@@ -25,6 +26,7 @@ from llm_do.errors import (
     ToolError,
     UsageError,
 )
+from llm_do.project.faults import locate
 from llm_do.runtime.call.call_scope import status_of
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.call_frame import CallConfig, CallFrame, Turn
@@ -173,7 +175,7 @@ class Execution:
                 hint="Leave out --no-record or `record: false`, or set `threads.store` to `memory`.",
             )
         if inputs.durable is not None:
-            if record is False or project.threads.store == "memory":
+            if record is False or (session.config.store is None and project.threads.store == "memory"):
                 raise UsageError(
                     "a durable run is kept on disk, and nothing is recorded here",
                     hint="Leave out --no-record, `record: false` and `threads.store: memory`.",
@@ -211,6 +213,7 @@ class Execution:
                 partial(recording.flush, required=True),
                 seal.close,
                 seal.open,
+                self.session.shared.rehearsal,
             ),
             {} if resumed is None else resumed.emitted,
         )
@@ -228,7 +231,7 @@ class Execution:
         assert how is not None
         assert run.recording is not None
         calls = {**durable.log.unfinished("tool"), **durable.log.unfinished("function")}
-        answers = how.in_flight
+        answers = how.in_flight if durable.log.rehearsal is None else "fail"  # a rehearsal's calls were cancelled
         for key in calls:
             answer = answers.get(key) if isinstance(answers, Mapping) else answers
             if answer is not None:
@@ -266,6 +269,8 @@ class Execution:
             output = task.result()
             self.run.raise_if_ended()
         except RunEndSignal as end:
+            if isinstance(end.error, ReplayError):
+                locate(end.error, end, self.session.project.root)
             return RunOutcome(error=end.error)
         except asyncio.CancelledError as cancelled:
             if not task.cancelling():
@@ -341,6 +346,8 @@ class Execution:
         """The result of an attempt at a durable run that stops without an end; None if the run has ended."""
         run, durable = ctx.run, ctx.run.durable
         assert durable is not None
+        if durable.log.rehearsal is not None and durable.attempt == 1:
+            durable.stopping = True
         if not durable.stopping:
             if not durable.log.replays:
                 return None

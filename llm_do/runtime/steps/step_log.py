@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from llm_do.errors import ReplayError
 from llm_do.runtime.record.store.store_writes import StepKind, StepRow
+from llm_do.runtime.steps.in_flight import call_text
 from llm_do.runtime.steps.inner_calls import is_below
+from llm_do.runtime.steps.rehearsal import Rehearsal
 
-__all__ = ["PATIENCE", "StepLog"]
+__all__ = ["PATIENCE", "StepLog", "replay_error"]
 
 PATIENCE = 5.0
 """Seconds without any progress after which what hasn't been replayed is taken for what the code no longer comes to."""
@@ -32,6 +35,7 @@ class StepLog:
         written: Waits until what is queued is on disk.
         seal: Hides the secrets of a step's data.
         unseal: Puts them back.
+        rehearsal: What the run leaves for a replay that follows at once, or that replay; None in any other run.
     """
 
     def __init__(
@@ -42,8 +46,10 @@ class StepLog:
         written: Callable[[], Awaitable[None]],
         seal: Callable[[str], str],
         unseal: Callable[[str], str],
+        rehearsal: Rehearsal | None = None,
     ) -> None:
         self._run_id = run_id
+        self.rehearsal = rehearsal
         self._known = {row.key: row for row in rows if row.kind != "call"}
         self._children: dict[tuple[str, str, str], list[str]] = {}
         self._inner: dict[str, list[str]] = {}
@@ -90,14 +96,16 @@ class StepLog:
         row = self._known.get(key)
         return None if row is None or row.done else self._read(row)
 
-    async def live(self, key: str) -> None:
-        """Wait until every finished step has been replayed, so that a step may begin.
+    async def live(self, key: str, what: Callable[[], str]) -> None:
+        """Wait until every finished step has been replayed, so that a step may begin; `what` describes it.
 
         Those of calls that the step's own code made, before the run was stopped, are replayed by that code.
 
         Raises:
-            ReplayError: The code no longer comes to some of them.
+            ReplayError: The code no longer comes to some of them, or the step is new in a replay of the whole run.
         """
+        if self.rehearsal is not None and self.rehearsal.replays:
+            await self._refuse(what, self.rehearsal)
         own = self._inner.get(key, ())
         while any(not is_below(each, own) for each in self._remaining):
             self._moved.clear()
@@ -108,6 +116,17 @@ class StepLog:
             except TimeoutError:
                 if len(self._remaining) == before:
                     raise self.unreached() from None
+
+    async def _refuse(self, what: Callable[[], str], rehearsal: Rehearsal) -> None:
+        """Refuse a step that the whole run didn't come to, unless it is cancelled first, as it may have been then."""
+        while rehearsal.cancelled:
+            self._moved.clear()
+            try:
+                async with asyncio.timeout(rehearsal.patience):
+                    await self._moved.wait()
+            except TimeoutError:
+                break
+        raise replay_error(self._run_id, f"it comes to {what()}, which it didn't before")
 
     def drop_inner(self, key: str) -> list[Mapping[str, Any]]:
         """Count the steps of calls that a step's code made as replayed, since it doesn't run again.
@@ -149,7 +168,7 @@ class StepLog:
         number = self._used[base] = self._used.get(base, 0) + 1
         return base if number == 1 else f"{base}/{number}"
 
-    def child(self, parent: str, name: str, digest: str, number: int, step: str) -> tuple[str, int]:
+    def child(self, parent: str, name: str, input: object, digest: str, number: int, step: str) -> tuple[str, int]:
         """The id of a call that Python makes: that of an earlier attempt if it was the same call, else a new one.
 
         Calls are found by what they are, not by their order, since the order of branches that run at the same time
@@ -158,17 +177,25 @@ class StepLog:
         Args:
             parent: The caller's id.
             name: What is called.
-            digest: The digest of its input.
+            input: Its input as JSON data.
+            digest: The digest of the input.
             number: The number that the caller has counted up to.
             step: The key of the step whose code makes the call; empty if it is none's.
 
         Returns:
             The key within the caller, and the number up to which the caller has counted now.
+
+        Raises:
+            ReplayError: The call is new in a replay of the whole run.
         """
+        rehearsal = self.rehearsal
         known = self._children.get((parent, name, digest))
         if known:
             call_id = known.pop(0)
         else:
+            if rehearsal is not None and rehearsal.replays and not rehearsal.cancelled:
+                difference, block = rehearsal.explain_call(parent, name, input)
+                raise replay_error(self._run_id, f"it {difference}", block=block)
             number += 1
             while f"{parent}.{number}" in self._numbers:
                 number += 1
@@ -176,6 +203,8 @@ class StepLog:
             self._numbers.add(call_id)
             note = json.dumps({"parent": parent, "name": name, "input": digest, "step": step})
             self._keep(StepRow(call_id, "call", done=True, data=note))
+        if rehearsal is not None:
+            rehearsal.note_call(parent, name, call_id, input)
         return call_id.removeprefix(f"{parent}."), number
 
     def _row(self, key: str, kind: StepKind, data: Mapping[str, Any], *, done: bool) -> StepRow:
@@ -187,11 +216,42 @@ class StepLog:
     def unreached(self) -> ReplayError:
         """The error of a run whose code no longer comes to steps that were finished."""
         count = len(self._remaining)
-        steps = "a step" if count == 1 else f"{count} steps"
-        first = min(self._remaining).removeprefix(f"{self._run_id}.")
-        return ReplayError(
-            f"run {self._run_id} can't be resumed: its code no longer comes to {steps} that had been finished before it"
-            f" stopped{'' if count == 1 else ', the first of them'} {first}",
-            hint="What decides which calls are made must be the same again: let times, random numbers and requests go"
-            " through `ctx.step`, and don't change the code meanwhile.",
-        )
+        steps = "a step that was finished" if count == 1 else f"{count} steps that were finished, the first of them"
+        first = _describe(min(self._remaining), self._known, self._read).removeprefix(f"{self._run_id}.")
+        return replay_error(self._run_id, f"it no longer comes to {steps}{':' if count == 1 else ''} {first}")
+
+
+def replay_error(
+    run_id: str, difference: str, *, agent_path: str | None = None, block: str | None = None
+) -> ReplayError:
+    """The error of a run that isn't the same again; `difference` says what isn't, with `it` for the run's code."""
+    error = ReplayError(
+        f"run {run_id} can't be resumed: {difference}",
+        hint="What decides which calls are made must be the same again: let times, random numbers, files and requests"
+        " go through `ctx.step`, and don't change the code meanwhile.",
+        agent_path=agent_path,
+        block=block,
+    )
+    error.difference = difference
+    return error
+
+
+_REQUEST = re.compile(r"/r(\d+)(?:/[a-z_]+)?(?:/\d+)?$")
+_CODE = re.compile(r"/s/(.+)/[0-9a-f]{16}(?:/\d+)?$", re.DOTALL)
+
+
+def _describe(key: str, known: Mapping[str, StepRow], read: Callable[[StepRow], Any]) -> str:
+    """A finished step as people know it, such as `request 2 of main/writer`; its key if it was kept without a path."""
+    row = known[key]
+    data = read(row)
+    path = data.get("path")
+    if path is None:
+        return key
+    if row.kind == "tool":
+        outcome = data["outcome"]
+        return f"the call {call_text({**outcome, 'args': outcome['args'] or {}})} of {path}"
+    if row.kind == "request" and (found := _REQUEST.search(key)):
+        return f"request {found[1]} of {path}"
+    if row.kind == "code" and (found := _CODE.search(key)):
+        return f"the step {found[1]!r} of {path}"
+    return f"the call of {path}"

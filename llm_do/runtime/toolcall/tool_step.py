@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from llm_do.runtime.context.aftermath import Aftermath
 from llm_do.runtime.context.emission import ending_run, live_step
 from llm_do.runtime.record.outcomes import ToolOutcome
 from llm_do.runtime.record.results import ApprovalRecord, Usage, arguments_data
+from llm_do.runtime.steps.in_flight import call_text
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ToolCallPart
@@ -59,6 +61,10 @@ class ToolStep:
         self.aftermath = Aftermath(ctx, durable)
         self.ran = False
 
+    def _describe(self, args: Mapping[str, Any]) -> str:
+        text = call_text({"tool_name": self._call.tool_name, "args": arguments_data(args)})
+        return f"the call {text} of {self._ctx.path}"
+
     async def replay(self, gates: Sequence[ToolGate], args: Mapping[str, Any]) -> ToolOutcome | None:
         """The outcome of an earlier attempt, and everything that followed from it; None if the call hasn't ended.
 
@@ -68,7 +74,7 @@ class ToolStep:
         with ending_run(self._ctx):
             kept = self._log.replay(self.key)
             if kept is None:
-                await live_step(self._ctx, self.key)
+                await live_step(self._ctx, self.key, partial(self._describe, args))
                 return None
         ctx, gating = self._ctx, self._ctx.frame.gating
         if gates:
@@ -117,6 +123,7 @@ class ToolStep:
         """Keep how the call ended; nothing is awaited between its last event and this."""
         run = self._ctx.run
         data = {
+            "path": self._ctx.path,
             "outcome": outcome.to_dict(),
             "ran": self.ran,
             "approvals": self._own(run.approvals[self._approvals :]),

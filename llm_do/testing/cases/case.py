@@ -57,6 +57,7 @@ class Plan:
         models: The models of single agents, whatever files say.
         repeat: How many times each case is run live; None for what it says.
         column: The variant of the project.
+        replays: Whether each run is replayed at once, which fails if the code isn't the same twice.
     """
 
     mode: Mode = "replay"
@@ -65,6 +66,7 @@ class Plan:
     models: Mapping[str, str] = field(default_factory=dict[str, str])
     repeat: int | None = None
     column: Column = field(default_factory=Column)
+    replays: bool = False
 
     @property
     def names_models(self) -> bool:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from llm_do.formats.case_file import FileContentFile
     from llm_do.testing.cases.case import Case
     from llm_do.testing.cases.workspace import Workspace
-    from llm_do.testing.playing import Played
+    from llm_do.testing.played_runs import Played
 
 __all__ = ["Ran", "check_run", "miss_failure"]
 

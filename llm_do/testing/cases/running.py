@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from llm_do._startup.frozen import frozen
 from llm_do.concurrency.event_loops import run_blocking
-from llm_do.errors import LlmDoError, ModelUnavailableError, ProviderError, UsageError
+from llm_do.errors import LlmDoError, ModelUnavailableError, ProviderError, ReplayError, UsageError
 from llm_do.runtime.record.results import Usage
 from llm_do.testing.cases.expectations import Ran, check_run, miss_failure
 from llm_do.testing.cases.offline_transport import OfflineTransport, is_scripted
+from llm_do.testing.cases.replay_failures import replay_failure
 from llm_do.testing.cases.results import CaseResult, CaseStatus, Failure, cost_note
 from llm_do.testing.cases.workspace import Workspace, open_workspace
 from llm_do.testing.cassettes.files import check_target, player_of, recorder_for
@@ -26,7 +27,7 @@ from llm_do.testing.cassettes.masks import PROJECT, Masks
 from llm_do.testing.cassettes.player import CassettePlayer
 from llm_do.testing.cassettes.recorder import CassetteRecorder, write_cassette
 from llm_do.testing.judge import ask_judge
-from llm_do.testing.playing import play
+from llm_do.testing.playing import play_twice
 
 if TYPE_CHECKING:
     from llm_do.testing.cases.case import Case, Plan
@@ -136,10 +137,12 @@ def _attempt(project: Path, case: Case, plan: Plan, workspace: Workspace) -> _At
     except UsageError as error:
         what = error.message.replace(str(root / cassette), "the cassette")
         return _Attempt("failed", [Failure(cassette, error.line, what, hint=_record(plan))], misses=True)
-    ran = _run(case, plan, workspace, transport)
+    ran, difference = _run(case, plan, workspace, transport)
     judged = _Judged()
     failures = _misses(transport, plan)
-    if not failures:
+    if not failures and difference is not None:
+        failures = [replay_failure(case, workspace.project, difference)]
+    elif not failures:
         failures = check_run(ran)
         if case.expect.judge is not None and not failures:
             judged = _judge(ran, transport)
@@ -170,10 +173,11 @@ def _transport(case: Case, plan: Plan, workspace: Workspace, cassette: Path) -> 
     return player_of(cassette, workspace.project, again=plan.again, ignore=case.ignore, tools=case.recorded_tools)
 
 
-def _run(case: Case, plan: Plan, workspace: Workspace, transport: _Transport) -> Ran:
+def _run(case: Case, plan: Plan, workspace: Workspace, transport: _Transport) -> tuple[Ran, ReplayError | None]:
+    """What a case did, and how its replay differed."""
     column, own = plan.column, workspace.project.settings.run_timeout
     started = time.monotonic()
-    played = play(
+    twice = play_twice(
         workspace.project,
         _here(case.inputs, workspace),
         approvals=case.approvals,
@@ -183,11 +187,13 @@ def _run(case: Case, plan: Plan, workspace: Workspace, transport: _Transport) ->
         model=plan.model or column.model or case.model,
         models={**case.models, **column.models, **plan.models} or None,
         run_timeout=case.seconds if own is None else min(own, case.seconds),
-        record=False if case.thread is None and case.user is None else None,
+        record=False if case.thread is None and case.user is None and not plan.replays else None,
         transport=transport,
+        replays=workspace.link_again if plan.replays else None,
     )
     seconds = time.monotonic() - started
-    return Ran(case, workspace, played, seconds, is_free=isinstance(transport, OfflineTransport))
+    is_free = isinstance(transport, OfflineTransport)
+    return Ran(case, workspace, twice.played, seconds, is_free=is_free), twice.difference
 
 
 def _here(inputs: list[object], workspace: Workspace) -> list[object]:

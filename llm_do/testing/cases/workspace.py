@@ -6,8 +6,9 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import chdir, contextmanager
+from functools import partial
 from pathlib import Path
 
 from llm_do._startup.frozen import frozen
@@ -33,10 +34,12 @@ class Workspace:
     Args:
         root: The folder: a copy of the project's, or the project's own.
         project: The project linked from it.
+        link_again: Links the project again, from the files as they are then.
     """
 
     root: Path
     project: Project
+    link_again: Callable[[], Project]
 
 
 @contextmanager
@@ -54,7 +57,7 @@ def open_workspace(project: Path, *, copies: bool, agents: Mapping[str, str]) ->
     root = (project if project.is_dir() else project.parent).resolve()
     if not copies:
         with chdir(root):
-            yield Workspace(root, _link(project, agents))
+            yield _workspace(root, project, agents)
         return
     with tempfile.TemporaryDirectory(prefix="llm-do-test-", ignore_cleanup_errors=True) as folder:
         # The copy's folder has the name of the original: it may be part of what a model is sent.
@@ -62,7 +65,7 @@ def open_workspace(project: Path, *, copies: bool, agents: Mapping[str, str]) ->
         _Copy(root, copy, read_new_code(root)).folder(root)
         target = copy if project.is_dir() else copy / project.name
         with chdir(copy):
-            yield Workspace(copy, _link(target, agents))
+            yield _workspace(copy, target, agents)
 
 
 @frozen
@@ -103,6 +106,11 @@ class _Copy:
     def _target(self, link: Path) -> Path:
         led = Path(os.path.abspath(link.parent / os.readlink(link)))  # noqa: PTH100, PTH115 (not resolved any further)
         return self.copy / led.relative_to(self.root) if led.is_relative_to(self.root) else led
+
+
+def _workspace(root: Path, target: Path, agents: Mapping[str, str]) -> Workspace:
+    link = partial(_link, target, agents)
+    return Workspace(root, link(), link)
 
 
 def _link(path: Path, agents: Mapping[str, str]) -> Project:

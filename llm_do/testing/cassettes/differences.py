@@ -30,6 +30,7 @@ class Difference:
         after: The part now; None if it was removed.
         file: Where it is written.
         line: The line in that file.
+        names: What was before and what is now, above a diff.
     """
 
     what: str
@@ -37,6 +38,7 @@ class Difference:
     after: Any
     file: str | None = None
     line: int | None = None
+    names: tuple[str, str] = ("recorded", "now")
 
     @property
     def place(self) -> str:
@@ -48,7 +50,7 @@ class Difference:
     @property
     def block(self) -> str:
         """The difference as a diff."""
-        return "\n".join(text_diff(self.before, self.after, "recorded", "now"))
+        return "\n".join(text_diff(self.before, self.after, *self.names))
 
 
 def explain_miss(
@@ -138,10 +140,16 @@ def _closest(recorded: Sequence[Recorded], used: Collection[int], call: str, pla
     return None
 
 
-def describe_differences(before: SentRequest, after: SentRequest, agent: str, sources: Sources) -> list[Difference]:
-    """What differs between two requests of an agent, what is written in files first."""
+def describe_differences(
+    before: SentRequest,
+    after: SentRequest,
+    agent: str,
+    sources: Sources,
+    names: tuple[str, str] = ("recorded", "now"),
+) -> list[Difference]:
+    """What differs between two requests of an agent, what is written in files first; `names` are those of the two."""
     return [
-        Difference(_words(found, agent), found.before, found.after, *_place(found, agent, sources))
+        Difference(_words(found, agent), found.before, found.after, *_place(found, agent, sources), names=names)
         for found in request_differences(before, after)
     ]
 

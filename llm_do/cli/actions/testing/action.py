@@ -170,7 +170,7 @@ def _plan(options: TestOptions, agents: Sequence[str]) -> Plan:
         hint = did_you_mean(unknown, agents) or f"Its agents are {', '.join(agents) or 'none'}."
         raise UsageError(f"a model is named for {unknown!r}, and the project has no such agent", hint=hint)
     mode = "record" if options.record else "live" if options.live else "replay"
-    return Plan(mode, options.again, everyone, models, options.repeat)
+    return Plan(mode, options.again, everyone, models, options.repeat, replays=options.replay)
 
 
 def _jobs(cases: Sequence[Case], plan: Plan, columns: Mapping[str, Sequence[Column]] | None) -> list[Job]:

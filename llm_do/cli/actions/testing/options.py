@@ -22,6 +22,7 @@ class TestOptions:
         record: Record all.
         record_missing: Record what is missing.
         live: Ask models.
+        replay: Replay each run at once.
         repeat: How many times each test is run live.
         models: The values of `--model`.
         matrix: Run in the columns of the matrix.
@@ -42,6 +43,7 @@ class TestOptions:
     record: bool = False
     record_missing: bool = False
     live: bool = False
+    replay: bool = False
     repeat: int | None = None
     models: tuple[str, ...] = ()
     matrix: bool = False
@@ -70,6 +72,12 @@ class TestOptions:
             raise UsageError(
                 "--repeat is for --live: a recording answers alike each time", hint="Add --live, or leave --repeat out."
             )
+        recording = next((name for name in chosen if name != "--live"), None)
+        if self.replay and recording is not None:
+            raise UsageError(
+                f"--replay and {recording} exclude each other: what is recorded is a run, not its replay",
+                hint=f"Record with {recording} first, then run the tests with --replay.",
+            )
         if self.models and (self.record or self.record_missing):
             raise UsageError(
                 "--model and --record exclude each other: the recordings would be those of another model",
@@ -80,7 +88,12 @@ class TestOptions:
 
     def _check_alone(self, modes: Mapping[str, bool]) -> None:
         others = {**modes, "-k": self.text, "--model": self.models, "--matrix": self.matrix, "--watch": self.watch}
-        others |= {"--repeat": self.repeat, "--output": self.output, "--format": self.form != "text"}
+        others |= {
+            "--replay": self.replay,
+            "--repeat": self.repeat,
+            "--output": self.output,
+            "--format": self.form != "text",
+        }
         named = next((name for name, value in others.items() if value), None)
         if named is not None:
             raise UsageError(f"--from and {named} exclude each other", hint="Make the test first, then run it.")
