@@ -6,6 +6,7 @@ is the innermost of them, and the line of their own that raised it.
 
 from __future__ import annotations
 
+import builtins
 import functools
 import inspect
 import traceback
@@ -15,11 +16,21 @@ from pathlib import Path
 from types import CodeType
 from typing import Any, TypeVar, cast
 
+from llm_do import errors
 from llm_do._startup.frozen import frozen
-from llm_do.errors import EntryError, LlmDoError, error_text
+from llm_do.errors import ContextValidationError, EntryError, LlmDoError, ToolError, error_text
 from llm_do.text.json_data import NotDataError
 
-__all__ = ["DATA_HINT", "Fault", "find_fault", "function_place", "locate", "not_data_error", "project_error"]
+__all__ = [
+    "DATA_HINT",
+    "Fault",
+    "find_fault",
+    "function_place",
+    "locate",
+    "not_data_error",
+    "project_error",
+    "restored_error",
+]
 
 E = TypeVar("E", bound=LlmDoError)
 
@@ -118,6 +129,30 @@ def locate(error: LlmDoError, raised: BaseException, root: Path) -> None:
     """Set an error's place to the innermost line of the project's own code that something was raised through."""
     if error.file is None and (place := _place(raised, root, own=True)) is not None:
         error.file, error.line = place
+
+
+def restored_error(type: str, message: str, *, hint: str | None = None, **place: Any) -> LlmDoError | None:
+    """An error of one of llm-do's classes; None if `type` isn't the name of one.
+
+    Args:
+        type: The class's name.
+        message: Its message.
+        hint: What to do about it.
+        place: Its `file`, `line` and `agent_path`.
+
+    Example:
+        >>> restored_error("ToolError", "it broke"), restored_error("KeyError", "x")
+        (ToolError('it broke'), None)
+    """
+    kind: Any = getattr(errors, type, None)
+    if not (isinstance(kind, builtins.type) and issubclass(kind, LlmDoError)):
+        return None
+    if kind is ContextValidationError:  # what it was about isn't kept
+        kind = ToolError
+    error = kind(message, hint=hint)
+    for name, value in place.items():
+        setattr(error, name, value)
+    return error
 
 
 DATA_HINT = "Return text, a pydantic model, a dataclass or JSON-like data."

@@ -10,9 +10,11 @@ from pydantic_ai import exceptions
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse
 
 from llm_do._startup.frozen import frozen
+from llm_do.errors import LlmDoError
 from llm_do.models.connections.answer_bounds import bound_behind
 from llm_do.models.providers.failures import error_text, is_transient
 from llm_do.models.providers.provider_words import provider_words, short_words, with_status
+from llm_do.project.faults import restored_error
 from llm_do.runtime.record.results import Usage
 from llm_do.text.json_data import to_json_data
 
@@ -33,6 +35,7 @@ class RequestFailure:
         retry_after: Seconds the provider asks to wait.
         suggested_model: The model that the provider suggests instead.
         members: The failures of the models that a fallback model tried.
+        hint: What to do about it, of an error of llm-do's own.
     """
 
     type: str
@@ -44,6 +47,7 @@ class RequestFailure:
     retry_after: float | None = None
     suggested_model: str | None = None
     members: tuple[RequestFailure, ...] = ()
+    hint: str | None = None
 
     @classmethod
     def of(cls, error: Exception) -> RequestFailure:
@@ -64,12 +68,16 @@ class RequestFailure:
             retry_after=_retry_after(error),
             suggested_model=http.suggested_model_id if http is not None else None,
             members=tuple(cls.of(member) for member in group if isinstance(member, Exception)),
+            hint=error.hint if isinstance(error, LlmDoError) else None,
         )
 
     def exception(self) -> Exception:
         """An exception that means the same, for a failure that was read back."""
         if self.members:
             return exceptions.FallbackExceptionGroup(self.message, [member.exception() for member in self.members])
+        own = restored_error(self.type, self.message, hint=self.hint)
+        if own is not None:
+            return own
         kind: Any = getattr(exceptions, self.type, None)
         if self.status_code is not None:
             return exceptions.ModelHTTPError.for_category(
@@ -104,6 +112,7 @@ class RequestFailure:
             "body": self.body,
             "retry_after": self.retry_after,
             "suggested_model": self.suggested_model,
+            "hint": self.hint,
             "members": [member.to_dict() for member in self.members] or None,
         }
         return data | {name: value for name, value in known.items() if value is not None}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 
 from llm_do import errors
+from llm_do.project.faults import restored_error
 from llm_do.runtime.record.results import (
     ApprovalRecord,
     CallRecord,
@@ -66,12 +66,7 @@ def call_record(data: Mapping[str, Any]) -> CallRecord:
 
 def failure(type: str, message: str, *, hint: str | None = None, **place: Any) -> errors.LlmDoError:
     """An error that was kept: of its own class if that is one of llm-do's, else a `RunError`."""
-    kind = getattr(errors, type, None)
-    if not (isinstance(kind, builtins.type) and issubclass(kind, errors.LlmDoError)):
-        kind = errors.RunError
-    error = kind.__new__(kind, message)
-    errors.LlmDoError.__init__(error, message, hint=hint, **place)
-    return error
+    return restored_error(type, message, hint=hint, **place) or errors.RunError(message, hint=hint, **place)
 
 
 def _error(data: Mapping[str, Any], status: errors.Status) -> errors.LlmDoError:
