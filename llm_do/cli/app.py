@@ -33,6 +33,7 @@ COMMANDS: dict[str, str] = {
     "models": "List available models, or download the local one.",
     "threads": "Show, change and copy conversations.",
     "runs": "List, show and compare recorded runs.",
+    "mcp": "Serve a project's agents and flows to an MCP client.",
     "schema": "Print the JSON Schema of project files, for editors.",
 }
 """Name to the line that `--help` shows, with which the command's help begins; `llm_do.cli.commands.NAME` holds it."""

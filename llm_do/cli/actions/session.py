@@ -36,11 +36,13 @@ if TYPE_CHECKING:
     from llm_do.cli.arguments.run_options import OutputOptions, SessionOptions
     from llm_do.cli.process.signals import Interrupts
     from llm_do.project.project import Project
+    from llm_do.runtime.context.user_questions import AskUser
     from llm_do.runtime.record.results import RunResult
+    from llm_do.runtime.record.transport import Transport
     from llm_do.runtime.session.run_options import EntryOptions, RuntimeOptions
     from llm_do.runtime.steps.durable_run import InFlight
 
-__all__ = ["Session"]
+__all__ = ["Session", "log_to_stderr", "runtime_config"]
 
 T = TypeVar("T")
 
@@ -103,35 +105,17 @@ class Session:
         self._cassette = SessionCassette(project, options.record_to, options.replay)
         self._was_interrupted = False
         self.runtime = Runtime(project, config=self._config(project, options))
-        logging.basicConfig(level=logging.ERROR if verbosity < 0 else logging.WARNING, handlers=[_Log(output.debug)])
+        log_to_stderr(output)
 
     def _config(self, project: Project, options: SessionOptions) -> RuntimeConfig:
-        override = parse_override(options.models)
-        budget = project.settings.budget
-        changes: RuntimeOptions = {
-            **options.shared,
-            "approvals": self._approvals(project, options),
-            "model": override.everyone,
-            "models": override.agents,
-            "ask_user": self.asker.ask_user if self.asker is not None else None,
-            "record": project.record and not options.no_record,
-            "transport": self._cassette.transport,
-        }
-        return RuntimeConfig.of(
+        return runtime_config(
             project,
-            **changes,
-            budget=budget if options.budget_usd is None else replace(budget, cost_usd=options.budget_usd),
+            options,
+            RunApprovalPolicy("prompt", self.asker),
+            ask_user=self.asker.ask_user if self.asker is not None else None,
             notice=self._notice,
+            transport=self._cassette.transport,
         )
-
-    def _approvals(self, project: Project, options: SessionOptions) -> RunApprovalPolicy:
-        if options.approve_all:
-            return RunApprovalPolicy("approve_all")
-        if options.reject_all:
-            return RunApprovalPolicy("reject_all")
-        if project.settings.approval_mode != "prompt":
-            return RunApprovalPolicy(project.settings.approval_mode)
-        return RunApprovalPolicy("prompt", self.asker)
 
     def _notice(self, text: str) -> None:
         if self._verbosity >= 0 and text not in self._notices:
@@ -225,6 +209,49 @@ class Session:
             self.display.tick()
 
 
+def runtime_config(
+    project: Project,
+    options: SessionOptions,
+    asked: RunApprovalPolicy,
+    *,
+    ask_user: AskUser | None,
+    notice: Callable[[str], None],
+    transport: Transport | None = None,
+) -> RuntimeConfig:
+    """The configuration of a session that a command line asks for.
+
+    Args:
+        project: The project.
+        options: The session's options.
+        asked: Who answers questions, unless the options or the project answer all of them.
+        ask_user: Puts an agent's question to a person.
+        notice: Shows a notice.
+        transport: Records or replays model requests.
+    """
+    override = parse_override(options.models)
+    budget = project.settings.budget
+    approvals = asked
+    if options.approve_all or options.reject_all:
+        approvals = RunApprovalPolicy("approve_all" if options.approve_all else "reject_all")
+    elif project.settings.approval_mode != "prompt":
+        approvals = RunApprovalPolicy(project.settings.approval_mode)
+    changes: RuntimeOptions = {
+        **options.shared,
+        "approvals": approvals,
+        "model": override.everyone,
+        "models": override.agents,
+        "ask_user": ask_user,
+        "record": project.record and not options.no_record,
+        "transport": transport,
+    }
+    return RuntimeConfig.of(
+        project,
+        **changes,
+        budget=budget if options.budget_usd is None else replace(budget, cost_usd=options.budget_usd),
+        notice=notice,
+    )
+
+
 def _soon(loop: asyncio.AbstractEventLoop, show: Callable[[str], None], text: str) -> None:
     with suppress(RuntimeError):
         loop.call_soon_threadsafe(show, text)
@@ -243,6 +270,12 @@ async def _end_others() -> None:
         task.cancel()
     if others:
         await asyncio.wait(others, timeout=CLOSING)
+
+
+def log_to_stderr(output: OutputOptions) -> None:
+    """Let libraries' log messages look like everything else on stderr."""
+    level = logging.ERROR if output.verbosity < 0 else logging.WARNING
+    logging.basicConfig(level=level, handlers=[_Log(output.debug)])
 
 
 class _Log(logging.Handler):

@@ -16,6 +16,7 @@ from llm_do.ui.terminal.screen import terminal_columns
 __all__ = [
     "PIPE_CLOSED",
     "Capture",
+    "ProtocolStreams",
     "Results",
     "claim_stdout",
     "ensure_open",
@@ -141,6 +142,27 @@ def claim_stdout() -> Results:
     if reconfigure is not None:
         reconfigure(line_buffering=True)
     return Results(kept)
+
+
+class ProtocolStreams:
+    """Stdin and stdout for a protocol alone: the project's code and child processes read nothing and print to stderr.
+
+    Args:
+        stdin: What the peer sends, as text.
+        stdout: What the peer gets, as text.
+        is_terminal: Whether a person is at the other end.
+    """
+
+    def __init__(self) -> None:
+        self.is_terminal = os.isatty(0)
+        self.stdin = os.fdopen(os.dup(0), encoding="utf-8", errors="replace")
+        with suppress(OSError, ValueError, AttributeError):
+            sys.stdout.flush()
+        self.stdout = os.fdopen(os.dup(1), "w", encoding="utf-8")
+        null = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(null, 0)
+        os.close(null)
+        os.dup2(2, 1)
 
 
 class Capture:

@@ -177,7 +177,7 @@ def test_shell_completion_covers_commands_and_options() -> None:
         count = str(len(words.split(" ")) - 1)
         return run(env={"_LLM_DO_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": count}).out.split()
 
-    assert completed("llm-do m") == ["models"]
+    assert completed("llm-do mo") == ["models"]
     assert completed("llm-do run --max-") == ["--max-depth", "--max-steps"]
 
 
