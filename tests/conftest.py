@@ -1,4 +1,5 @@
-"""How thorough property tests are: a few examples among the quick tests, many among the slow ones (`-m slow`).
+"""How thorough tests are: of a property test, a few examples among the quick tests and many among the slow ones
+(`-m slow`); of a table with the mark `sample`, a few rows among the quick tests and the others among the slow ones.
 
 That the garbage collector doesn't walk what stays until the end: modules, and tests themselves.
 
@@ -13,6 +14,7 @@ import os
 import re
 import signal
 import threading
+from itertools import groupby
 
 import pytest
 from hypothesis import is_hypothesis_test, settings
@@ -47,7 +49,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Include the property tests, with many examples, among the slow tests."""
+    """Include among the slow tests the property tests, with many examples, and the rows of tables outside samples."""
+    for _, table in groupby(items, key=lambda item: item.nodeid.partition("[")[0]):
+        rows = list(table)
+        if sample := rows[0].get_closest_marker("sample"):
+            count = min(sample.args[0], len(rows))
+            quick = {index * len(rows) // count for index in range(count)}
+            for index, row in enumerate(rows):
+                if index not in quick:
+                    row.add_marker(pytest.mark.slow)
     if config.option.markexpr == "slow":
         for item in items:
             if is_hypothesis_test(getattr(item, "obj", None)):

@@ -58,6 +58,7 @@ def test_messages_in_a_cycle_are_read_once(tmp_path: Path) -> None:
     assert asked(file, read) == 4
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("column", "value"),
     [

@@ -76,6 +76,7 @@ def test_the_return_annotation_of_a_tool_may_be_anything(annotation: Any) -> Non
     assert (ended.status, ended.result) == ("success", [0, 1])
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("function", "inside"),
     sampled(list(itertools.product([counting, counting_async, itertools.count], [False, True])), every=3),

@@ -75,6 +75,7 @@ def test_an_agent_gains_no_permissions_by_naming_an_agent(tmp_path: Path, rule: 
     assert [name for name in run(tmp_path, approvals="reject_all", allow=rules) if name in ("one", "two")] == []
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("rule", "written"),
     [

@@ -139,6 +139,7 @@ def raising(error: BaseException, later: bool) -> Any:
     return afterwards if later else at_once
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("error", [Panic("broken"), SystemExit(3), BaseExceptionGroup("several", [Panic("broken")])])
 @pytest.mark.parametrize("later", [False, True])
 @pytest.mark.parametrize("point", list(HookPoint))

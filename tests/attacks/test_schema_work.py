@@ -70,6 +70,7 @@ def test_a_check_ends_and_what_it_could_not_check_is_a_fault(name: str) -> None:
     assert time.thread_time() - started < 10
 
 
+@pytest.mark.slow
 def test_a_call_whose_arguments_take_too_long_to_check_is_refused_and_others_run() -> None:
     pattern, value = ENDLESS["overlapping choices"][0], ENDLESS["overlapping choices"][1]["x"]
 

@@ -38,6 +38,7 @@ def run_with(root: Path, toolset: FunctionToolset[Any], args: dict[str, Any], **
     carry_out(Runtime(project, approvals="prompt", **options))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("command", ["./go.sh", "sh go.sh"])
 @pytest.mark.parametrize("cwd", ["out", "out/../out", "./out/"])
 def test_an_allowed_program_needs_approval_in_another_directory(root: Path, command: str, cwd: str) -> None:

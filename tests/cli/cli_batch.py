@@ -21,31 +21,27 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from openai.types.chat import ChatCompletion
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest
 
+import llm_do
 from llm_do import Project, Runtime
-from llm_do.cli import actions, main
-from llm_do.cli.app import COMMANDS
+from llm_do.cli import main
 from llm_do.linker import check_worker, subprocess_check
 
-HEAVY = (
-    *(f"llm_do.cli.commands.{name}" for name in COMMANDS),
-    *(f"llm_do.cli.actions.{each.name}" for each in pkgutil.iter_modules(actions.__path__)),
-    "llm_do.cli.arguments.run_input",
-    "llm_do.models.providers.model_names",
-    "llm_do.models.builtin.script_model",
-    "llm_do.linker.linker",
-    "llm_do.formats.editor_schema",
-    "llm_do.ui.reports.diagnostic_text",
-    "llm_do.threads.recorder",
-    "llm_do.threads.run_recording",
-    "llm_do.toolsets.filesystem",
-    *(f"llm_do.ui.reports.{name}" for name in ("explanation", "project_graph", "tool_list")),
+LIBRARIES = (
     "anyio._backends._asyncio",
+    "encodings.utf_8_sig",
+    "multiprocessing.popen_fork",
     "pydantic_ai.models.function",
+    "pydantic_ai.models.openai",
     "pydantic_ai.models.test",
+    "typer._click.decorators",
 )
-"""What a run may import; a module that no longer exists makes every call fail."""
+"""What a run imports late of the libraries, apart from servers' clients and telemetry."""
+
+LEFT_OUT = ("__main__", "llm_do.pytest_plugin", "llm_do.toolsets.mcp", "telemetry")
+"""Modules of ours that need what no call here needs."""
 
 
 def call(args: list[str], cwd: str, stdin: str, env: dict[str, str], together: bool) -> dict[str, Any]:
@@ -97,9 +93,11 @@ def begin(args: list[str], cwd: str, files: list[Path]) -> None:
 
 
 def warm_up() -> None:
-    """Import what a run needs, and run an agent with a tool."""
-    for name in HEAVY:
+    """Import what any command needs, and run an agent with a tool."""
+    ours = [each.name for each in pkgutil.walk_packages(llm_do.__path__, "llm_do.")]
+    for name in (*LIBRARIES, *(name for name in ours if not any(part in name for part in LEFT_OUT))):
         import_module(name)
+    ChatCompletion.model_rebuild()
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "main.agent").write_text("---\nname: main\nmodel: test\ntools: [add]\n---\nHelp.\n")
         Path(folder, "tools.py").write_text("def add(a: int) -> int:\n    return a\n\n\nTOOLS = [add]\n")

@@ -104,6 +104,7 @@ def test_usage_errors_use_the_requested_output_format(
     assert ended.err.startswith(f"error: {message}")
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_ends_a_chat_quietly(project: Callable[..., Path]) -> None:
     root = project(ANSWERS)
     command = " ".join(f"'{word}'" for word in LLM_DO)

@@ -52,6 +52,7 @@ def chat(root: Path, *options: str, messages: str = "one\ntwo\nthree\n") -> subp
     )
 
 
+@pytest.mark.slow
 def test_each_notice_is_shown_once_in_a_chat_of_several_turns(tmp_path: Path) -> None:
     ended = chat(tmp_path)
 

@@ -28,6 +28,7 @@ def shell(command: str, cwd: Path, **env: str | None) -> subprocess.CompletedPro
     )
 
 
+@pytest.mark.slow
 def test_stdout_holds_only_the_result_in_any_locale(
     project: Callable[..., Path],
 ) -> None:

@@ -37,7 +37,8 @@ FAILING = """
 
 
 def run_tests(root: Path, *args: str, **options: Any) -> Ended:
-    return run_forked("test", "-j", "2", *args, cwd=root, **options)
+    jobs = () if "-j" in args else ("-j", "1")
+    return run_forked("test", *jobs, *args, cwd=root, **options)
 
 
 def without_time(text: str) -> str:
@@ -45,7 +46,7 @@ def without_time(text: str) -> str:
 
 
 def test_tests_that_pass_are_dots_and_a_count(tmp_path: Path) -> None:
-    done = run_tests(desk(tmp_path, PASSING))
+    done = run_tests(desk(tmp_path, PASSING), "-j", "2")
     assert (done.code, done.err) == (0, "")
     assert without_time(done.out) == "tests/minutes.test.yaml ..\n\n2 passed in N s\n"
 
@@ -268,6 +269,7 @@ def test_a_test_that_blocks_its_process_is_stopped_and_what_it_printed_is_shown(
     assert "printed:\n      blocking" in done.out
 
 
+@pytest.mark.slow
 def test_an_interruption_reports_what_ran(tmp_path: Path) -> None:
     quick = "{name: is quick, input: x, model: 'script:b.yaml'}"
     tests = f"tests: [{quick}, {{name: hangs, input: x}}, {{name: comes later, input: x}}]"

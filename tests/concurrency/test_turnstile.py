@@ -86,6 +86,7 @@ def test_a_cancelled_job_makes_room_wherever_it_was(turns: int) -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("agents", "limit"), [(150, 1.5), pytest.param(2000, 1.5, marks=pytest.mark.slow)])
 def test_many_agents_called_at_once_do_not_hold_up_the_loop(agents: int, limit: float) -> None:
     async def main(input: object, ctx: CallContext) -> int:

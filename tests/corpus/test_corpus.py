@@ -22,6 +22,7 @@ MARKED = [
 ]
 
 
+@pytest.mark.sample(100)
 @pytest.mark.parametrize("case", MARKED)
 def test_a_wrong_project_gives_exactly_the_diagnostics_beside_it(case: Case) -> None:
     report = linked(case)
@@ -36,6 +37,7 @@ def test_a_wrong_project_gives_exactly_the_diagnostics_beside_it(case: Case) -> 
         assert "\\n" not in item.message
 
 
+@pytest.mark.sample(25)
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in CASES if case.fixed])
 def test_a_fixed_project_is_clean(case: Case, tmp_path: Path) -> None:
     assert check_with_tests(write(case, tmp_path, fixed=True)).diagnostics == ()

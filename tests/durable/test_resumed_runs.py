@@ -165,6 +165,7 @@ async def check_stops(name: str, root: Path, numbers: list[int], **options: Any)
             assert await thread_of(place) == await thread_of(first), where
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_a_run_that_was_stopped_ends_as_if_it_had_not_been(name: str, tmp_path: Path) -> None:
     asyncio.run(check_stops(name, tmp_path, [7]))

@@ -73,6 +73,7 @@ def client(server: str) -> Any:
     return httpx.AsyncClient(base_url=server, timeout=120, trust_env=False)
 
 
+@pytest.mark.slow
 def test_a_run_streams_its_events_and_is_answered_by_a_second_request(server: str) -> None:
     async def main() -> None:
         async with client(server) as http, http.stream("POST", "/runs", json={"input": "Hello"}) as response:

@@ -70,6 +70,7 @@ def test_a_name_matches_as_an_equivalent_regular_expression(tokens: list[str], n
         assert PathPattern.parse(pattern).matches(name) == bool(re.fullmatch(expression, name, re.DOTALL))
 
 
+@pytest.mark.slow
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_any_text_is_a_valid_glob(pattern: str, path: str) -> None:
     assert PathPattern.parse(pattern).matches(path) in (True, False)

@@ -130,6 +130,7 @@ def test_a_run_that_takes_too_long_ends_all_members() -> None:
     assert sorted(ended) == sorted(begun)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "point", [HookPoint.START, HookPoint.PRE_LLM_CALL, HookPoint.PRE_TOOL_CALL, HookPoint.FINISHED]
 )

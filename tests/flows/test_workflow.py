@@ -256,6 +256,7 @@ def test_run_and_stream_emit_the_same_events() -> None:
     assert branch_by_branch(streamed(runtime)) == WHOLE
 
 
+@pytest.mark.slow
 def test_fifty_concurrent_runs_of_one_flow_are_independent() -> None:
     async def echo(messages: Any, info: Any) -> str:
         await asyncio.sleep(0)

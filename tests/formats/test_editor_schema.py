@@ -95,6 +95,7 @@ MANIFESTS: list[tuple[dict[str, Any], bool]] = [
 ]
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(("change", "fine"), MANIFESTS)
 def test_editor_schema_and_linker_agree_about_manifests(change: dict[str, Any], fine: bool) -> None:
     data = {"version": 1, "entry": {"agent": "main"}, "agent_files": ["*.agent"], **change}

@@ -104,6 +104,7 @@ server.run("stdio")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("approvals", "noticed"), [("approve_all", True), (Answers(["once"]), False)])
 def test_new_code_of_a_server_is_named_too(tmp_path: Path, approvals: Any, noticed: bool) -> None:
     (tmp_path / "server.txt").write_text(SERVER)

@@ -9,6 +9,7 @@ import tracemalloc
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from llm_do.formats.syntax.flow_expression import parse_flow
@@ -51,6 +52,7 @@ def test_any_bytes_in_a_manifest_link_or_give_diagnostics(data: bytes) -> None:
     assert link(project_json=data, main_agent=AGENT.encode()).diagnostics
 
 
+@pytest.mark.slow
 @LOOSE
 @given(st.integers(0, len(AGENT)), st.integers(0, 6), st.text(max_size=4))
 def test_any_small_change_to_an_agent_file_links_or_gives_diagnostics(at: int, cut: int, put: str) -> None:
@@ -127,6 +129,7 @@ def test_flows_that_share_members_are_visited_once_each() -> None:
     assert names.asked < 20 * layers
 
 
+@pytest.mark.slow
 def test_many_agents_that_list_each_other_link_in_linear_time(make: Make) -> None:
     def link_time(count: int) -> float:
         root = make({f"n{count}/a{n}.agent": agent(f"a{n}", f"toolsets: [a{(n + 1) % count}]") for n in range(count)})

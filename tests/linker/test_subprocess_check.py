@@ -34,6 +34,7 @@ def project(tools: str = TOOLS, **files: object) -> Mapping[str, object]:
     }
 
 
+@pytest.mark.slow
 def test_files_that_hang_or_exit_are_reported_with_every_other_fault(make: Make) -> None:
     root = make(
         project(
@@ -135,6 +136,7 @@ def lively(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lively]:
     os.close(line)
 
 
+@pytest.mark.slow
 def test_a_file_that_reads_stdin_gets_end_of_file(lively: Lively) -> None:
     (found,) = (item for item in lively.report.diagnostics if item.file == "a.py")
     assert found.code == "LD302"
@@ -193,6 +195,7 @@ def test_a_diagnostic_survives_json() -> None:
     assert Diagnostic.from_dict(found.to_dict()) == found
 
 
+@pytest.mark.slow
 def test_a_keyboard_interrupt_raised_by_a_file_is_reported_like_any_fault(
     make: Make, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -135,6 +135,7 @@ def lower_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answer_bounds, "LARGEST_DOCUMENT", MIB)
 
 
+@pytest.mark.sample(2)
 @EVERY_VIEW
 @pytest.mark.parametrize("provider", ["openai-chat", "openai-responses", "anthropic", "google"])
 def test_a_document_without_end_fails_once(
@@ -147,6 +148,7 @@ def test_a_document_without_end_fails_once(
     assert ending.hint == "see what the server at this address sends"
 
 
+@pytest.mark.slow
 def test_a_stream_without_end_fails_once(tmp_path: Path, lower_bounds: None) -> None:
     ending = ask(tmp_path, endless("text/event-stream", b"", EVENT), stream)
 
@@ -177,6 +179,7 @@ def test_headers_without_end_are_refused(tmp_path: Path, view: Callable[..., End
     assert "Connection error" in ending.error
 
 
+@pytest.mark.sample(1)
 @EVERY_VIEW
 def test_a_bomb_is_not_unpacked(tmp_path: Path, lower_bounds: None, view: Callable[..., Ending]) -> None:
     packed = bomb(b'{"id": "', b"x" * MIB, 50)
@@ -194,6 +197,7 @@ def test_a_bomb_is_not_unpacked(tmp_path: Path, lower_bounds: None, view: Callab
     assert most < 10 * MIB
 
 
+@pytest.mark.slow
 def test_a_bomb_in_a_stream_is_not_unpacked(tmp_path: Path, lower_bounds: None) -> None:
     packed = bomb(EVENT, EVENT, 20)
     ending = ask(tmp_path, whole("text/event-stream", packed, ("content-encoding", "gzip")), stream)

@@ -54,6 +54,7 @@ async def run(client: AsyncOpenAI, *, streamed: bool, **settings: Any) -> str:
     return result.output
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize(
     "settings",

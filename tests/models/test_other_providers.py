@@ -51,6 +51,7 @@ def texts(client: AsyncOpenAI) -> dict[str, str]:
     return {name: text for name, text in client.default_headers.items() if isinstance(text, str)}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("prefix", ["cerebras", "deepseek", "moonshotai", "together", "vercel", "alibaba", "heroku"])
 def test_a_mending_client_sends_what_the_providers_own_does(prefix: str) -> None:
     client = httpx2.AsyncClient()

@@ -119,6 +119,7 @@ def model(name: str, prefix: str = "openai-chat") -> str:
     return f"{prefix}:{prefix} {name}"
 
 
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("view", ["whole", "streamed"])
 @pytest.mark.parametrize(("prefix", "name"), sampled(EVERY_ROW))
 def test_an_answer_ends_a_run_alike_whole_and_streamed(
@@ -131,6 +132,7 @@ def test_an_answer_ends_a_run_alike_whole_and_streamed(
     check(Ending.of(result), TABLES[prefix][name])
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("view", [text_subscriber, terminal, recorded, run_sync], ids=lambda view: view.__name__)
 @pytest.mark.parametrize("name", sampled(IN_EVERY_VIEW))
 def test_an_answer_ends_a_run_alike_in_every_view(
@@ -139,6 +141,7 @@ def test_an_answer_ends_a_run_alike_in_every_view(
     check(run(tmp_path, view, model(name)), ROWS[name])
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("view", [plain, stream], ids=["whole", "streamed"])
 @pytest.mark.parametrize(
     "name", sampled([name for name, row in ROWS.items() if row.status != "completed" and row.falls_back])

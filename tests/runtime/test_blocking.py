@@ -43,6 +43,7 @@ asyncio.new_event_loop().run_until_complete(cell())
 """
 
 
+@pytest.mark.slow
 def test_ctrl_c_in_a_notebook_ends_the_run_and_waits_for_its_cleanup() -> None:
     root = Path(__file__).parents[2]
     done = subprocess.run(

@@ -91,6 +91,7 @@ def test_a_run_cancelled_at_any_moment_leaves_nothing_open(steps: int, hops: int
     within_time(scenario)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("nested", [False, True])
 @pytest.mark.parametrize("streamed", [False, True])
 def test_a_runs_tasks_end_with_it_after_however_many_turns_of_the_loop_it_is_cancelled(

@@ -8,6 +8,8 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
 
+import pytest
+
 from llm_do import AgentSpec
 from llm_do.models.connections.answer_bounds import bounded_stream
 from llm_do.runtime.agents.agent_builder import AgentBuilder, builder_of
@@ -48,6 +50,7 @@ def numbered_tool(number: int) -> Callable[..., str]:
     return tool
 
 
+@pytest.mark.slow
 def test_the_tools_of_an_agent_are_made_a_few_at_a_time() -> None:
     def project(count: int) -> tuple[AgentBuilder, AgentSpec]:
         spec = agent("main", script("done"), tools=list(map(numbered_tool, range(count))))

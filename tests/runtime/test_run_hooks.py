@@ -194,6 +194,7 @@ def breaking(point: HookPoint) -> tuple[Any, OwnError, list[int]]:
 WITHOUT_ERROR = [point for point in HookPoint if point is not HookPoint.ERROR]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("point", WITHOUT_ERROR)
 @pytest.mark.parametrize("depth", sampled([3, 1, 2]))
 @pytest.mark.parametrize("how", ["run", "stream"])

@@ -269,6 +269,7 @@ ROWS = [pytest.param(number, marks=() if number % 3 == 0 else pytest.mark.slow) 
 """Each third of them whenever the tests run."""
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("number", ROWS, ids=lambda at: f"{CHANGES[at][0]} {CHANGES[at][2][:24]}")
 def test_one_changed_character_is_a_miss_with_its_place(recorded: Path, desk: Path, number: int) -> None:
     file, old, new, what, where = CHANGES[number]
@@ -344,6 +345,7 @@ HARMLESS: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", HARMLESS)
 def test_what_a_provider_is_not_sent_does_not_matter(recorded: Path, desk: Path, name: str) -> None:
     HARMLESS[name](desk)
@@ -354,6 +356,7 @@ def test_what_a_provider_is_not_sent_does_not_matter(recorded: Path, desk: Path,
     assert "Its second line." in played.output
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("variable", ["OPENAI_API_KEY", "OPENAI_BASE_URL", "LLM_DO_MODEL", "TZ", "HTTPS_PROXY", "HOME"])
 def test_the_environment_does_not_matter(
     recorded: Path, desk: Path, monkeypatch: pytest.MonkeyPatch, variable: str

@@ -207,6 +207,7 @@ CHANGES: dict[str, tuple[Callable[[Path], object], str, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", CHANGES)
 def test_one_changed_character_misses_and_says_where(root: Path, recorded: Path, name: str) -> None:
     change, what, where = CHANGES[name]

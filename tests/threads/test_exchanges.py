@@ -207,6 +207,7 @@ def counts(store: SqliteStore) -> tuple[int, int, int]:
     return done(store._read(read))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [60, pytest.param(200, marks=pytest.mark.slow)])
 def test_many_steps_take_room_in_proportion(steps: int) -> None:
     def size(steps: int) -> int:

@@ -87,6 +87,7 @@ def test_a_window_limits_the_past_and_never_starts_with_a_result(store: Any) -> 
     assert len(stored_messages(store)) == 16
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("first", [ModelResponse([TextPart("Hello!")]), ModelRequest([SystemPromptPart("Be kind.")])])
 @pytest.mark.parametrize(("limit", "seen"), [(None, True), (3, True), (2, False)])
 def test_a_conversation_started_by_an_application_is_sent_from_its_beginning(
@@ -103,6 +104,7 @@ def test_a_conversation_started_by_an_application_is_sent_from_its_beginning(
     assert len(stored_messages(store)) == 5
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("limit", sampled(range(1, 9)))
 def test_every_window_is_a_valid_history(store: Any, limit: int) -> None:
     model = script([call("add", {"a": 1, "b": 2}, "x"), call("add", {"a": 2, "b": 2}, "y")], call("add", a=1, b=1), "4")
@@ -116,6 +118,7 @@ def test_every_window_is_a_valid_history(store: Any, limit: int) -> None:
     assert len(stored_messages(store)) == 18
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("limit", sampled([14, 2, 10, 13, 28, 15, 16, 27, 1]))
 def test_a_limit_leaves_whole_turns_and_at_least_the_last(store: Any, limit: int) -> None:
     model = script(*(call("add", a=n, b=2) for n in range(6)), "done")

@@ -52,6 +52,7 @@ def endings() -> dict[str, tuple[dict[str, Any], Any]]:
     }
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("how", sorted(endings()))
 def test_a_thread_continues_from_a_valid_history_however_its_last_run_ended(store: Any, how: str) -> None:
     fields, model = endings()[how]

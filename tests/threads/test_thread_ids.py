@@ -20,6 +20,7 @@ from tests.threads.thread_support import done, runtime_on
 NO_IDS: list[Any] = ["", " ", "\n", 5]
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("what", ["thread", "user"])
 @pytest.mark.parametrize("bad", NO_IDS, ids=repr)
 @pytest.mark.parametrize("way", ["run", "run_sync", "stream"])

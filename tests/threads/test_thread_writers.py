@@ -96,6 +96,7 @@ def test_settings_can_change_during_a_run(store: Any) -> None:
     assert len(stored_messages(store)) == 2
 
 
+@pytest.mark.slow
 def test_fifty_threads_at_once_do_not_mix(store: Any) -> None:
     model = script(call("add", a=1, b=2), "3")
     runtime = runtime_on(store, agent("main", model, tools=[add]))

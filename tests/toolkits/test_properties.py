@@ -221,6 +221,7 @@ def test_a_machine_too_large_to_walk_through_is_still_judged() -> None:
     assert dict(found.unreached) == {"x": ("never",)}
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(("first", "second"), list(product(["ok", "raise", "fail", "denied", "invalid"], repeat=2)))
 def test_no_arrangement_of_failures_waits_for_ever(first: str, second: str) -> None:
     open_machine = {"t0": Gate(), "t1": Gate()}

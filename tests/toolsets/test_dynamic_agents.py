@@ -125,6 +125,7 @@ def test_of_two_agents_created_in_one_response_the_later_wins(tmp_path: Path) ->
     assert session.registry.agent("critic").instructions == "Judge as 4."  # type: ignore[union-attr]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("change", "why"),
     [

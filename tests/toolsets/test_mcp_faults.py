@@ -184,6 +184,7 @@ MEANINGS = [
 ]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("status", "meaning", "hint"), MEANINGS)
 def test_an_http_status_is_said_with_its_meaning(
     tmp_path: Path, address: str, status: int, meaning: str, hint: str

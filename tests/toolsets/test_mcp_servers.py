@@ -114,6 +114,7 @@ def test_include_and_exclude_use_the_servers_own_names(tmp_path: Path) -> None:
     assert tools_of(runtime(tmp_path, ref=ref)) == ["small_add"]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("prefix", "ref", "expected"),
     [
@@ -150,6 +151,7 @@ def test_a_prefix_too_long_for_tool_names_is_an_error() -> None:
     assert configured_as("s" * 55).with_prefix(None).prefix == "s" * 55
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("prefix", [None, "", "p", "p" * 55])
 def test_names_are_shortened_to_fit_the_agents_prefix(tmp_path: Path, prefix: str | None) -> None:
     for scope in ("session", "call"):

@@ -11,6 +11,7 @@ import copy
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, cast
 
 from llm_do._startup.frozen import frozen
@@ -53,6 +54,10 @@ APPROVAL_KEY = "__llm_do_approval__"
 
 APPROVAL_WORDS = ("pre_approved", "approval_required", "blocked")
 """The keys of that configuration for one tool, each True or False."""
+
+
+_SCHEMA_KEY = "__llm_do_schema__"
+"""The attribute of a function in which its tool is kept, so that the linker and the runtime share one schema."""
 
 
 @frozen
@@ -123,12 +128,21 @@ def make_schema(item: Callable[..., Any] | PydanticTool[Any] | Tool | NamedTool,
 def tool_of(
     function: Callable[..., Any], *, name: str | None, description: str | None, takes_ctx: bool | None = None
 ) -> PydanticTool[Any]:
-    """Create the PydanticAI tool of a function."""
+    """Create the PydanticAI tool of a function; its schema is generated once, and kept on the function."""
     from pydantic_ai import Tool as PydanticTool
 
+    # A copy of the attributes, such as that of `functools.wraps`, belongs to another function.
+    key = (id(function), takes_ctx, getattr(function, "__name__", None), function.__doc__)
+    kept: tuple[object, PydanticTool[Any]] | None = getattr(function, _SCHEMA_KEY, None)
+    if kept is not None and kept[0] == key:
+        schema = kept[1].function_schema
+        return PydanticTool(function, takes_ctx=takes_ctx, name=name, description=description, function_schema=schema)
     # PydanticAI warns if it can't generate a return schema, such as for an iterator.
     suppress_warning("Could not generate return schema for", UserWarning)
-    return PydanticTool(function, takes_ctx=takes_ctx, name=name, description=description)
+    made: PydanticTool[Any] = PydanticTool(function, takes_ctx=takes_ctx, name=name, description=description)
+    if isinstance(function, FunctionType):
+        setattr(function, _SCHEMA_KEY, (key, made))
+    return made
 
 
 def approval_config(toolset: AbstractToolset[Any]) -> Mapping[str, Mapping[str, Any]]:

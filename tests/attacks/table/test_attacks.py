@@ -50,6 +50,7 @@ def got(rules: str, base: Path, attacks: Sequence[Attack], *, names: bool = True
     return {line: found for line, found in asyncio.run(all_of_them()).items() if found}
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("rules", ["reading", "files", "denied"])
 def test_some_attacks_get_nothing(rules: str, base: Path) -> None:
     if bubblewrap.find_prefix()[0] is None:

@@ -61,6 +61,7 @@ TOOLS = []
 """
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("number", "code"),
     [

@@ -204,6 +204,7 @@ LINES = {
 }
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("what", "number"),
     [

@@ -12,6 +12,7 @@ import pytest
 from tests.cli.cli_processes import LLM_DO, environment, write_project
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("script") is None, reason="the machine has no `script`")
 def test_a_session_recorded_with_script_keeps_the_exit_code_and_shows_the_result(tmp_path: Path) -> None:
     project = write_project(tmp_path / "project", answers="- text: All is well.\n")

@@ -127,6 +127,7 @@ def test_ctrl_c_stops_the_turn_and_pressed_twice_ends_the_chat(terminal: Callabl
     assert "Traceback" not in screen.raw
 
 
+@pytest.mark.slow
 def test_the_next_session_continues_the_conversation(terminal: Callable[..., Screen], tmp_path: Path) -> None:
     first = terminal()
     first.wait(PROMPT)

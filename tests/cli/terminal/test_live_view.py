@@ -161,6 +161,7 @@ def test_the_tree_is_readable_without_colours_or_unicode(
     assert not re.search(r"\x1b\[3[0-8]m", screen.raw)
 
 
+@pytest.mark.slow
 def test_a_permanent_answer_is_saved_and_prevents_further_questions(terminal: Callable[..., Screen]) -> None:
     first = terminal(ASK)
     first.wait("\r\nallow? ")
@@ -192,6 +193,7 @@ def test_a_rule_for_the_session_covers_the_next_call(terminal: Callable[..., Scr
     assert screen.lines[-2] == "over"
 
 
+@pytest.mark.slow
 def test_the_proposed_rule_is_prefilled_and_can_be_edited(terminal: Callable[..., Screen]) -> None:
     calls = "".join(f"- tools: [{{name: send, args: {{to: ann, text: {text}}}}}]\n" for text in ("a", "b", "c"))
     screen = terminal(calls + "- text: over", columns=120)

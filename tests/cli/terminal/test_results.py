@@ -28,6 +28,7 @@ ANSWERS = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("entry", "answer", "shown"),
     [

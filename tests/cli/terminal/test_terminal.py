@@ -193,6 +193,7 @@ def test_questions_reach_the_terminal_when_stdin_is_a_pipe_and_ignore_earlier_ty
     assert "result: a person denied send" in text
 
 
+@pytest.mark.slow
 def test_a_background_run_does_not_wait_for_its_terminal(project: Callable[..., Path]) -> None:
     root = project(ASK)
     script = (

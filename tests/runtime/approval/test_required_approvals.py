@@ -128,6 +128,7 @@ def test_other_arguments_run_without_approval_if_the_default_allows(shape: tuple
     assert person.asked == []
 
 
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("how", ["rule", "function", "option", "mode", "reject"])
 def test_an_explicit_permission_counts_as_the_approval(shape: tuple[str, dict[str, Any]], how: str) -> None:
     name, fields = shape

@@ -48,6 +48,7 @@ MAKERS: dict[str, Callable[[object], Any]] = {
 }
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("approval", WORDS, ids=range(len(WORDS)))
 @pytest.mark.parametrize("made", MAKERS)
 def test_an_unknown_approval_denies_every_call(made: str, approval: object) -> None:

@@ -30,6 +30,7 @@ def tree(children: int, requests: int, model_for: Any = None) -> list[Any]:
     return [main, *workers]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("limit", [1, 2, 3, 5, 7, 11, 16, 17, 20])
 def test_parallel_children_never_send_one_request_too_many(limit: int) -> None:
     specs = tree(5, 3)

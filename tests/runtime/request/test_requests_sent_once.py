@@ -127,6 +127,7 @@ def _registered(factory: Callable[[str], Any]) -> str:
     return "own:m"
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("kind", list(GIVEN))
 @pytest.mark.parametrize("retries", [0, 1])
 def test_the_callers_client_sends_each_request_once_and_is_not_modified(

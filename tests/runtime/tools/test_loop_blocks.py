@@ -45,6 +45,7 @@ def block_of(tool: Any, root: Path) -> tuple[float, str]:
     return asyncio.run(scenario())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", sampled([rows, text]))
 def test_a_large_result_is_cut_without_holding_up_the_loop(tool: Any, tmp_path: Path) -> None:
     longest, shown = block_of(tool, tmp_path)

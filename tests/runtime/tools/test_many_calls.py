@@ -48,6 +48,7 @@ def test_calls_beyond_the_limit_are_refused_and_the_model_is_told_once() -> None
     assert len(ear.of("tool_call")) == len(ear.of("tool_result")) == 6
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("count", "refused"), [(127, 0), (128, 0), (129, 1), (130, 1)])
 def test_128_calls_run_by_default(count: int, refused: int) -> None:
     result = carry_out(runtime_of([agent("main", script(calls(count), "fin"), tools=[add])]))
@@ -74,6 +75,7 @@ def test_an_output_beside_many_calls_is_not_counted() -> None:
     assert result.output == 7, result.error
 
 
+@pytest.mark.slow
 def test_fifty_thousand_calls_keep_the_runs_time_limit() -> None:
     runtime = runtime_of([agent("main", script(calls(50_000), "fin"), tools=[add])], run_timeout=60)
     begun = time.process_time()

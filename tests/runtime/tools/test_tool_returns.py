@@ -95,6 +95,7 @@ BIG = 50 * 1024 * 1024
 LARGE = 4 * 1024 * 1024
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "make",
     [

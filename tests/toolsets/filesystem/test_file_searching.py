@@ -101,6 +101,7 @@ def test_an_invalid_pattern_is_reported(call: Call, pattern: str) -> None:
     assert "\n" not in caught.value.message
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("pattern", ["(a|aa)+$", pytest.param("(x+x+)+y|(a|a)*b", marks=pytest.mark.slow)])
 def test_a_pattern_that_would_run_for_ever_is_stopped(call: Call, project: Path, pattern: str) -> None:
     (project / "evil").write_text("a" * 5000 + "!\n")

@@ -46,6 +46,7 @@ def under(deny: Sequence[str], root: Path, scripts: Sequence[str], shell: str = 
     return [str(content) for _, _, content in results_of(result.messages)]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("rule", HIDDEN)
 def test_a_path_that_mustnt_be_read_is_hidden(backend: str, root: Path, rule: str) -> None:
     assert "the plan" in under([], root, HIDDEN[rule][:1])[0]
@@ -53,6 +54,7 @@ def test_a_path_that_mustnt_be_read_is_hidden(backend: str, root: Path, rule: st
         assert "the plan" not in result, command
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("rule", ["files.write(kept/**)", "files.write(**/a.txt)", "main:files.write(**/deep)"])
 def test_a_path_that_mustnt_be_written_stays(backend: str, root: Path, rule: str) -> None:
     scripts = ["cd k*t/deep && echo b > a.txt", "rm -r k*t/deep", "mv k*t x", "rm -r k*t", "mv -T o*/kept k*t/deep"]

@@ -119,6 +119,7 @@ ATTACKS = [
 ]
 
 
+@pytest.mark.sample(1)
 def test_no_command_changes_the_projects_code(backend: str, root: Path) -> None:
     before, state = kept(root), (root / ".llm-do/state.db").read_text()
     for attack in ATTACKS:

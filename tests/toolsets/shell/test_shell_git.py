@@ -75,6 +75,7 @@ def kernel(request: pytest.FixtureRequest) -> SandboxSpec:
     return SandboxSpec() if request.param == "kernel" else OFF
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_program_that_a_repository_configures_runs(
     project: Path, marker: Path, command: str, kernel: SandboxSpec
@@ -86,6 +87,7 @@ def test_no_program_that_a_repository_configures_runs(
     assert not marker.exists()
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("command", ["git status", "git diff", "git log -p", "git show"])
 def test_no_program_that_a_repository_configures_runs_in_a_toolset_with_patterns(
     project: Path, marker: Path, command: str
@@ -146,6 +148,7 @@ def other_repository(project: Path) -> Path:
     return other
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("how", ["file", "link", "commondir", "worktree", "everything"])
 def test_a_repository_elsewhere_is_not_read(project: Path, how: str, kernel: SandboxSpec) -> None:
     other = other_repository(project)

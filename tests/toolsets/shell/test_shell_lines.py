@@ -91,6 +91,7 @@ LINES = [
 ]
 
 
+@pytest.mark.sample(12)
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash to compare with")
 @pytest.mark.parametrize("line", LINES)
 def test_a_line_does_what_bash_does(shell: FunctionToolset[Any], root: Path, line: str) -> None:
