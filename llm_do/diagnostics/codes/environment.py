@@ -1,4 +1,4 @@
-"""LD7xx: models and environment."""
+"""LD7xx: models, the environment, and what changes between two runs."""
 
 from __future__ import annotations
 
@@ -163,3 +163,42 @@ def new_manifest(path: str, maker: str) -> Problem:
     """A manifest; `maker` says what made it."""
     message = f"{path} was made by a model's tool ({maker}), and no one has agreed to it"
     return LD709.problem(message, f"look at it, then `llm-do approvals accept {path}`, or delete it")
+
+
+LD720 = Code(
+    "LD720",
+    "Code that isn't the same twice",
+    "warning",
+    "An entry function, a function `(input, ctx)`, an `aggregate`, a validator and a function that makes instructions "
+    "run again when a durable run is resumed. What they read from a clock, a random number, a request or a file may "
+    "be something else then, so that the run can't be resumed. What `ctx.step` is given happens once, and its result "
+    "is kept; in a run that isn't durable it is simply called. Tools may do all this: their results are kept.",
+    'let it go through `await ctx.step("name", function)`, which does it once',
+    wrong="return await ctx.call('writer', f'News at {time.time()}')",
+    right="now = await ctx.step('now', time.time)",
+)
+
+_UNREPEATABLE = {
+    "clock": "reads the clock",
+    "random": "makes a random value",
+    "request": "sends a request",
+    "file": "reads files",
+    "program": "runs a program",
+    "terminal": "reads the terminal",
+}
+
+
+_NUMBERS = frozenset({"time", "time_ns", "monotonic", "monotonic_ns", "random"})
+"""Functions without arguments that return a number, so that `ctx.step` may call them itself."""
+
+
+def unrepeatable_call(name: str, kind: str, *, has_context: bool, plain: bool) -> Problem:
+    """A call in code that runs again; `plain` if it has no arguments."""
+    name = name if len(name) <= 60 else f"{name[:59]}…"
+    if not has_context:
+        hint = "do it where it happens once, in a tool or through `ctx.step`, and pass the result on"
+    elif plain and name.rpartition(".")[2] in _NUMBERS:
+        hint = f'write `await ctx.step("{kind}", {name})`, which does it once'
+    else:
+        hint = f'call it in a function that `await ctx.step("{kind}", function)` does once; it returns JSON data'
+    return LD720.problem(f"`{name}` {_UNREPEATABLE[kind]} in code that runs again when a durable run is resumed", hint)

@@ -20,6 +20,7 @@ from llm_do.formats.syntax.source import KeyPath, Node
 from llm_do.linker.analysis.names import Names
 from llm_do.linker.checks.machine_checks import check_machines
 from llm_do.linker.checks.parameter_checks import check_descriptions, check_parameters
+from llm_do.linker.checks.replay_checks import check_replays
 from llm_do.linker.sources.conversion import AgentSource
 from llm_do.linker.sources.file_lists import is_inside
 from llm_do.policy.secrets import is_secret
@@ -34,7 +35,7 @@ __all__ = ["CHECKS", "Check", "check_agent", "check_environment", "check_model",
 
 Check = Callable[["Project"], list[Diagnostic]]
 
-CHECKS: list[Check] = [check_machines, check_parameters, check_descriptions]
+CHECKS: list[Check] = [check_machines, check_parameters, check_descriptions, check_replays]
 """Checks of the finished project, in the order they run; each returns its diagnostics."""
 
 _MODEL = re.compile(r"[^\s:]+(:[^\s:].*)?")
