@@ -27,6 +27,7 @@ _EXPORTS = {
     "ApprovalRequest": "llm_do.runtime.approval.broker",
     "ApprovalToolset": "llm_do.toolsets.approval",
     "Attachment": "llm_do.project.inputs",
+    "BatchBudget": "llm_do.runtime.session.mapped_inputs",
     "BudgetError": "llm_do.errors",
     "CallContext": "llm_do.runtime.context.call_context",
     "CallRecord": "llm_do.runtime.record.results",
@@ -182,6 +183,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.runner import run as run
     from llm_do.runtime.runtime import Runtime as Runtime
     from llm_do.runtime.session.entries import AgentEntry as AgentEntry, FunctionEntry as FunctionEntry
+    from llm_do.runtime.session.mapped_inputs import BatchBudget as BatchBudget
     from llm_do.runtime.session.runtime_config import RuntimeConfig as RuntimeConfig
     from llm_do.toolkits.toolkit import Toolkit as Toolkit
     from llm_do.tools import Tool as Tool, Update as Update, tool as tool

@@ -46,6 +46,13 @@ def _recorder() -> None:
     RECORDER.provide(StoreRecorder)
 
 
+def _map_inputs() -> None:
+    from llm_do.durable.mapping import map_inputs
+    from llm_do.runtime.session.mapped_inputs import MAP_INPUTS
+
+    MAP_INPUTS.provide(map_inputs)
+
+
 def _compactor() -> None:
     from llm_do.runtime.context.history_compaction import COMPACTOR
     from llm_do.threads.compaction import HistoryCompactor
@@ -57,6 +64,7 @@ FILLERS: Mapping[str, Callable[[], None]] = {
     "builtin_factory": _builtin_factory,
     "compactor": _compactor,
     "link": _link,
+    "map_inputs": _map_inputs,
     "recorder": _recorder,
     "run_flow": _run_flow,
     "tool_schemas": _tool_schemas,

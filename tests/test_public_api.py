@@ -58,6 +58,7 @@ NAMED_BY_THE_CONTRACT = {
     "register_model_factory",
     "run",
     "tool",
+    "BatchBudget",
     "BudgetError",
     "DepthLimitError",
     "LinkError",

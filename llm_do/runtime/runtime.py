@@ -10,7 +10,7 @@ import asyncio
 import os
 import re
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from inspect import iscoroutinefunction
@@ -24,11 +24,7 @@ from llm_do.project.project import Project
 from llm_do.project.registry import NAME_PATTERN, Registered
 from llm_do.runtime.agents.agent_builder import AgentBuilder, builder_of
 from llm_do.runtime.approval.approver import Approver
-from llm_do.runtime.call.code_step import run_code_step
-from llm_do.runtime.call.invocation import call_by_name
-from llm_do.runtime.context.budget import BudgetMeter
 from llm_do.runtime.context.resources import Resources
-from llm_do.runtime.context.run_state import RunState
 from llm_do.runtime.context.shared import Shared
 from llm_do.runtime.record.events import Event
 from llm_do.runtime.record.histories import continue_history
@@ -37,11 +33,13 @@ from llm_do.runtime.record.redaction import protect_values
 from llm_do.runtime.record.results import ExecutionContext, RunResult, Usage
 from llm_do.runtime.record.run_stream import RunStream
 from llm_do.runtime.record.subscription import Subscription
-from llm_do.runtime.session.durable_runs import begin_run, changed_files, find_run
-from llm_do.runtime.session.entries import AgentEntry, Entry, entry_for, entry_input
+from llm_do.runtime.session.durable_runs import begin_run, find_run
+from llm_do.runtime.session.entries import Entry, entry_for, entry_input
 from llm_do.runtime.session.execution import Durability, Execution, RunInputs
+from llm_do.runtime.session.mapped_inputs import MAP_INPUTS, BatchBudget
 from llm_do.runtime.session.provider_keys import project_keys
 from llm_do.runtime.session.run_options import EntryOptions, RuntimeOptions, check_options
+from llm_do.runtime.session.run_starts import new_run, run_again
 from llm_do.runtime.session.runtime_config import RuntimeConfig, patterns_of, policy_of, session_config
 
 if TYPE_CHECKING:
@@ -244,6 +242,56 @@ class Runtime:
         result = await self.execute_again(run_id, in_flight=in_flight, accept_changes=accept_changes)
         return result.raise_for_status()
 
+    def map(
+        self,
+        inputs: Iterable[object] | AsyncIterable[object],
+        *,
+        entry: str | None = None,
+        concurrency: int | None = None,
+        budget: BatchBudget | None = None,
+        batch: str | None = None,
+        retry: bool = False,
+        accept_changes: bool = False,
+    ) -> AsyncIterator[RunResult]:
+        """Run the project's entry on many inputs, each in a durable run of its own.
+
+        Args:
+            inputs: Texts, mappings of the input model's fields, or input models.
+            entry: What to run instead of the project's entry, by name.
+            concurrency: The number of runs at once; None for 20.
+            budget: What the runs may cost, together and each.
+            batch: The batch's id. The same inputs under the same id are continued where they were stopped, and those
+                that have results aren't run again; None for a new batch.
+            retry: Whether the inputs of an earlier call that have failed are run again.
+            accept_changes: Whether to continue although the project's files or the models have changed.
+
+        Returns:
+            The results in the order of the inputs, each as soon as it and all before it are there, however it ended:
+            see its `status`. Inputs whose runs wait for a person have the status `suspended`.
+
+        Raises:
+            UsageError: The batch was begun with other inputs, another entry or another project.
+            BudgetError: The budget lets no other input start; raised after the results that there are.
+            RunInterruptedError: `interrupt` has ended the runs; raised after the results that there are.
+
+        Example:
+            >>> async def outputs(runtime):
+            ...     return [result.output async for result in runtime.map(["one", "two"])]
+            >>> runtime = Runtime(Project.load("examples/greeter"), model="test")
+            >>> len(asyncio.run(outputs(runtime)))
+            2
+        """
+        return MAP_INPUTS.get()(
+            self,
+            inputs,
+            entry=entry,
+            concurrency=concurrency,
+            budget=budget,
+            batch=batch,
+            retry=retry,
+            accept_changes=accept_changes,
+        )
+
     def run_sync(self, input: object = None, **options: Unpack[EntryOptions]) -> RunResult:
         """Run the project's entry from synchronous code; works inside a running event loop too, such as a notebook's.
 
@@ -321,7 +369,14 @@ class Runtime:
             return await self.execute_again(run_id, subscription=subscription)
         chosen = entry_for(self.project, self.registry, entry, history, before.active_agent)
         value = entry_input(chosen, self.project.entry.args if input is None and entry is None else input)
-        run = self._run_state(run_id or uuid.uuid4().hex, chosen, thread_id, user_id, subscription)
+        run = new_run(
+            self,
+            run_id or uuid.uuid4().hex,
+            chosen,
+            thread_id=thread_id,
+            user_id=user_id,
+            subscription=subscription,
+        )
         continues = messages is not None or execution_context is not None
         given = history if continues else None
         durable = Durability(begin_run(self, entry, value, given, before)) if self.config.durable else None
@@ -351,37 +406,8 @@ class Runtime:
             UsageError: There is no such run, or it is running or isn't durable, or the project has changed.
         """
         require_event_loop()
-        earlier = await find_run(self, run_id)
-        if earlier is None:
-            raise UsageError(f"there is no run {run_id!r}", hint="`llm-do runs list` shows the runs that there are.")
-        if earlier.result is not None:
-            return earlier.result
-        beginning = earlier.beginning
-        changed = changed_files(self.project, beginning)
-        if changed and not accept_changes:
-            raise UsageError(
-                f"the project has changed since run {run_id} began: {', '.join(changed)}",
-                hint=f"Undo the changes, or continue with them: `llm-do resume {run_id} --accept-changes`.",
-            )
-        history = earlier.history
-        chosen = entry_for(self.project, self.registry, beginning.entry, history or [], beginning.active)
-        run = self._run_state(run_id, chosen, earlier.run.thread_id, earlier.run.user_id, subscription)
-        inputs = RunInputs(beginning.entry, history, earlier.toolkits, Durability(None, in_flight))
-        return await Execution(self, run, inputs).carry_out(chosen, entry_input(chosen, beginning.input))
-
-    def _run_state(
-        self, run_id: str, entry: Entry, thread_id: str | None, user_id: str | None, subscription: Subscription | None
-    ) -> RunState:
-        return RunState(
-            run_id=run_id,
-            call_by_name=call_by_name,
-            run_code_step=run_code_step,
-            budget=BudgetMeter(self.config.settings.budget),
-            root=self.project.root,
-            subscriptions=[*self.shared.subscriptions, *([subscription] if subscription else [])],
-            thread_id=thread_id,
-            user_id=user_id,
-            records_steps=isinstance(entry, AgentEntry),
+        return await run_again(
+            self, run_id, in_flight=in_flight, accept_changes=accept_changes, subscription=subscription
         )
 
     def interrupt(self) -> None:

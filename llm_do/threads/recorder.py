@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from llm_do.project.project import Project, RecordSettings
+    from llm_do.runtime.record.store.batches import BatchStore
     from llm_do.runtime.record.store.opened_runs import ResumedRun
 
 __all__ = ["StoreRecorder"]
@@ -82,6 +83,10 @@ class StoreRecorder:
         if run is None or (run.id != run_id and not prefix):
             return None
         return run, *await store.run_texts(run.id)
+
+    def batches(self) -> BatchStore:
+        """Return the batches of its store."""
+        return self._open().batches
 
     async def aclose(self) -> None:
         """Close the project's own store."""

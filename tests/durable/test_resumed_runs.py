@@ -27,17 +27,17 @@ class StoppingStore(SqliteStore):
     def __init__(self, path: Path, number: int, *, after: bool) -> None:
         super().__init__(path)
         self.number, self.after = number, after
-        self.batches = 0
+        self.written = 0
         self.lost = False
         self.stop: Any = None
 
     async def write(self, batch: Batch) -> None:
-        self.batches += 1
-        if self.batches == self.number and not self.after:
+        self.written += 1
+        if self.written == self.number and not self.after:
             self.lost = True
         if not self.lost:
             await super().write(batch)
-        if self.batches == self.number:
+        if self.written == self.number:
             self.stop()
             self.lost = True
 
@@ -135,7 +135,7 @@ async def whole(name: str, root: Path, budget: Any = None, **options: Any) -> tu
     finally:
         await runtime.aclose()
         await store.aclose()
-    return result, await journal(root), store.batches
+    return result, await journal(root), store.written
 
 
 async def check_stops(name: str, root: Path, numbers: list[int], **options: Any) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.record.exchanges import Exchange
     from llm_do.runtime.record.results import Usage
     from llm_do.runtime.record.sent_request import RequestReader
+    from llm_do.runtime.record.store.batches import BatchStore
     from llm_do.runtime.record.store.opened_runs import ResumedRun
     from llm_do.runtime.record.store.store_writes import StepRow
     from llm_do.runtime.record.stored_records import RunRecord
@@ -222,6 +223,14 @@ class Recorder(Protocol):
 
     async def find(self, run_id: str, *, prefix: bool = False) -> tuple[RunRecord, str | None, str | None] | None:
         """A run by its id, or a prefix that no other has; of a durable one its beginning and its result, as text."""
+        ...
+
+    def batches(self) -> BatchStore:
+        """Return the batches of its store.
+
+        Raises:
+            StoreError: Nothing can be recorded there.
+        """
         ...
 
     async def aclose(self) -> None:

@@ -110,7 +110,8 @@ class RunRecord:
 
     Args:
         id: The run's id.
-        status: `running`, `stopped` or `suspended` for a durable run that can be resumed, or how it ended.
+        status: `running`, `stopped` or `suspended` for a durable run that can be resumed, `queued` for one that hasn't
+            begun, or how it ended.
         entry: The name of its entry.
         thread_id: Its thread.
         user_id: Its user.
@@ -123,6 +124,7 @@ class RunRecord:
         exchanges: The number of its exchanges that were kept.
         dropped: Why these exchanges are gone: `keep_days` or `max_mb`; empty if they aren't.
         attempt: How often a durable run has begun; 0 for any other run.
+        batch: The batch that it belongs to.
     """
 
     id: str
@@ -139,6 +141,7 @@ class RunRecord:
     exchanges: int = 0
     dropped: str = ""
     attempt: int = 0
+    batch: str | None = None
 
 
 @frozen
@@ -147,7 +150,8 @@ class RunFilter:
 
     Args:
         thread_id: Only this thread's.
-        statuses: Only runs that are `running` or ended in one of these ways.
+        statuses: Only runs that are in one of these states, or ended in one of these ways; by default all that aren't
+            `queued`.
         entry: Only runs of this entry.
         since: Only runs that started at or after this time, in seconds since the epoch.
         cost_above: Only runs that cost more US dollars; a run whose price isn't known doesn't.

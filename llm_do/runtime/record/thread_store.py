@@ -24,6 +24,7 @@ from llm_do.runtime.record.stored_records import (
 if TYPE_CHECKING:
     from llm_do.runtime.record.exchanges import Exchange
     from llm_do.runtime.record.recording import ThreadConfig
+    from llm_do.runtime.record.store.batches import BatchStore
     from llm_do.runtime.record.store.opened_runs import OpenedRun, ResumedRun
     from llm_do.runtime.record.store.store_writes import Batch, MessageRow, RunEnd
 
@@ -36,6 +37,11 @@ class ThreadStore(Protocol):
     @property
     def name(self) -> str:
         """The store's name in messages."""
+        ...
+
+    @property
+    def batches(self) -> BatchStore:
+        """Its batches: many inputs of one entry."""
         ...
 
     async def thread(self, thread_id: str, user_id: str | None = None) -> ThreadRecord | None:

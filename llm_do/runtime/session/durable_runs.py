@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.record.results import ExecutionContext
     from llm_do.runtime.record.stored_records import RunRecord
 
-__all__ = ["EarlierRun", "begin_run", "changed_files", "find_run"]
+__all__ = ["EarlierRun", "begin_run", "changed_files", "file_digests", "find_run"]
 
 
 @frozen
@@ -94,18 +94,19 @@ def begin_run(
         {name: state.to_dict() for name, state in before.toolkits.items()},
         before.active_agent,
         session.config.kept_options,
-        _digests(session.project),
+        file_digests(session.project),
         version("llm-do"),
     ).to_text()
 
 
 def changed_files(project: Project, beginning: RunBeginning) -> list[str]:
     """The project's files that aren't as they were when a run began."""
-    before, now = beginning.project, _digests(project)
+    before, now = beginning.project, file_digests(project)
     return sorted(path for path in {*before, *now} if before.get(path) != now.get(path))
 
 
-def _digests(project: Project) -> dict[str, str]:
+def file_digests(project: Project) -> dict[str, str]:
+    """The digest of each of the project's files, by path."""
     found: dict[str, str] = {}
     made = project.generated_agents_dir
     for file in {*project.files, *project.python_files}:

@@ -93,7 +93,21 @@ def _durable_runs(db: Database) -> None:
     )
 
 
-MIGRATIONS: Sequence[Migration] = (_threads, _users, _journal, _turns, _exchanges, _durable_runs)
+def _batches(db: Database) -> None:
+    """Batches of inputs, each of which is a run that waits on the queue until a process claims it."""
+    db.execute(
+        "CREATE TABLE batches (id TEXT PRIMARY KEY, name TEXT NOT NULL, entry TEXT, inputs TEXT NOT NULL,"
+        " total INTEGER NOT NULL, project TEXT NOT NULL, options TEXT NOT NULL, budget REAL, budget_each REAL,"
+        " concurrency INTEGER NOT NULL, created REAL NOT NULL, used REAL NOT NULL)"
+    )
+    for column in ("batch TEXT", "ordinal INTEGER", "input TEXT"):
+        db.execute(f"ALTER TABLE runs ADD COLUMN {column}")
+    db.execute("CREATE INDEX runs_of_batch ON runs (batch, ordinal, status) WHERE batch IS NOT NULL")
+    db.execute("CREATE INDEX runs_queued ON runs (batch, ordinal) WHERE status = 'queued'")
+    db.execute("CREATE INDEX runs_unfinished ON runs (batch) WHERE status IN ('running', 'stopped', 'suspended')")
+
+
+MIGRATIONS: Sequence[Migration] = (_threads, _users, _journal, _turns, _exchanges, _durable_runs, _batches)
 """Each migrates a store from the version that is its index to the next. Append only."""
 
 

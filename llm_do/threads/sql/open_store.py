@@ -44,10 +44,18 @@ class OpenStore:
         self.active: dict[str, RunRecord] = {}
         self.conflicted: set[str] = set()
         """The active runs that have lost a conflict, and may begin again."""
+        self.claimed: set[str] = set()
+        """The inputs of batches that this process has claimed, and whose runs haven't begun."""
+        self.taking = 0
+        """The number of claims under way, whose inputs aren't known yet."""
         self.claiming = threading.Lock()
         self.worker = Worker(connect, name)
         self._closing = weakref.finalize(self, _close, self.worker, self.owners)
         _every.add(self)
+
+    def has_claimed(self, run: RunRecord) -> bool:
+        """Whether this process has claimed the input of a run that hasn't begun, or is about to learn that it has."""
+        return run.batch is not None and not run.attempt and (self.taking > 0 or run.id in self.claimed)
 
     def before_fork(self) -> None:
         """Close the connection: a child must not use what belongs to its parent."""
@@ -59,6 +67,8 @@ class OpenStore:
         self.claiming = threading.Lock()
         self.active.clear()
         self.conflicted.clear()
+        self.claimed.clear()
+        self.taking = 0
         self.owners.forget()
         self.worker.forget()
 

@@ -15,7 +15,7 @@ from llm_do.runtime.record.store.store_writes import EventRow, MessageRow
 from llm_do.runtime.record.stored_records import RunRecord
 from llm_do.threads.sql import rows
 from llm_do.threads.sql.database import Database
-from llm_do.threads.sql.durable import attempts
+from llm_do.threads.sql.durable import attempts, batch_rows
 from llm_do.threads.store.codec import message_text
 
 __all__ = ["close_tail", "finish_killed"]
@@ -32,8 +32,11 @@ def finish_killed(db: Database, run: RunRecord) -> None:
     """Finish one run whose process is gone, inside the caller's transaction.
 
     Its messages become the thread's history unless another run has continued the thread; then they become a branch.
-    A durable run is only marked as stopped, since it can be resumed.
+    A durable run is only marked as stopped, since it can be resumed; one that was claimed and hasn't begun is queued.
     """
+    if run.batch is not None and not run.attempt:
+        batch_rows.give_back(db, [run.id])
+        return
     if run.attempt and run.status == "running":
         attempts.stop(db, run, "stopped")
         return
@@ -59,6 +62,8 @@ def finish_killed(db: Database, run: RunRecord) -> None:
         f"UPDATE runs SET status = 'interrupted', finished = ?, {rows.NO_DRAFT} WHERE id = ?",
         (now, run.id),
     )
+    if run.attempt:
+        batch_rows.charge(db, run.id)
 
 
 def close_tail(db: Database, run: RunRecord, tip: str | None) -> str | None:

@@ -11,7 +11,7 @@ from llm_do.runtime.record.store.opened_runs import OpenedRun
 from llm_do.runtime.record.stored_records import RunRecord, ThreadRecord
 from llm_do.threads.sql import rows
 from llm_do.threads.sql.database import Database
-from llm_do.threads.sql.durable import attempts
+from llm_do.threads.sql.durable import attempts, batch_rows
 
 __all__ = ["begin", "run_exists"]
 
@@ -31,9 +31,12 @@ def begin(
     again: bool,
     beginning: str | None = None,
 ) -> OpenedRun:
-    """Begin a run; `again` after it has lost a conflict; with what it begins with if it is durable."""
+    """Begin a run; `again` after it has lost a conflict; with what it begins with if it is durable.
+
+    The run of an input that this process has claimed is in the store already.
+    """
     stored = db.execute("SELECT status FROM runs WHERE id = ?", (run.id,)).fetchone()
-    if stored is not None and not again:
+    if stored is not None and not again and not batch_rows.is_claimed(db, run.id, run.owner):
         raise run_exists(run.id, stored[0])
     thread = None
     if run.thread_id is not None:
@@ -42,7 +45,8 @@ def begin(
         thread = _with_closed_tail(db, run, rows.thread_record(db, run.user_id, run.thread_id))
     db.execute(
         "INSERT INTO runs (id, status, entry, thread, user, started, owner, turn) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-        " ON CONFLICT (id) DO UPDATE SET owner = excluded.owner, turn = excluded.turn",
+        " ON CONFLICT (id) DO UPDATE SET owner = excluded.owner, turn = excluded.turn,"
+        " started = CASE WHEN runs.batch IS NULL THEN runs.started ELSE excluded.started END",
         (
             run.id,
             run.status,

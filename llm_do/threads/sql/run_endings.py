@@ -12,6 +12,7 @@ from llm_do.runtime.record.store.store_writes import RunEnd
 from llm_do.runtime.record.stored_records import RunRecord
 from llm_do.threads.sql import exchange_rows, rows
 from llm_do.threads.sql.database import Database
+from llm_do.threads.sql.durable import batch_rows
 from llm_do.threads.sql.durable.step_rows import check_attempt
 from llm_do.threads.store.codec import same_json
 
@@ -71,13 +72,20 @@ def finish(db: Database, run: RunRecord, ending: RunEnd) -> ThreadConflict | Non
         )
     if user_state is not None:
         rows.save_user(db, run.user_id, user_state, rows.new_token())
+    _mark_ended(db, run, ending)
+    return None
+
+
+def _mark_ended(db: Database, run: RunRecord, ending: RunEnd) -> None:
+    """Mark a run as ended, and do what follows from it for its batch and for exchanges that are too old."""
     db.execute(
         f"UPDATE runs SET status = ?, finished = ?, result = ?, {rows.NO_DRAFT} WHERE id = ?",
         (ending.status, ending.time, ending.result, run.id),
     )
+    if ending.batch.attempt:
+        batch_rows.charge(db, run.id)
     if ending.limits is not None:
         exchange_rows.drop_beyond(db, ending.limits, ending.time)
-    return None
 
 
 def _keep_as_branch(db: Database, run: RunRecord, ending: RunEnd) -> None:

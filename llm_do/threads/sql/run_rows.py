@@ -19,7 +19,8 @@ __all__ = ["claims", "is_open", "open_runs", "run_records", "spending"]
 
 _RUN = (
     "SELECT id, status, entry, thread, user, started, finished, owner,"
-    " (SELECT count(*) FROM events WHERE events.run = runs.id), usage, models, exchanges, dropped, attempt FROM runs"
+    " (SELECT count(*) FROM events WHERE events.run = runs.id), usage, models, exchanges, dropped, attempt, batch"
+    " FROM runs"
 )
 
 QUARTER = 900
@@ -43,11 +44,16 @@ _KEYS = {"day": f"floor(started / {QUARTER})", "agent": "agent", "model": "model
 def run_records(
     db: Database, filter: RunFilter, *, prefix: str | None = None, limit: int | None = None
 ) -> list[RunRecord]:
-    """List runs, most recent first."""
+    """List runs, most recent first; with a prefix, only the run whose id it is, if there is one."""
     wheres, values = _conditions(filter)
     if prefix is not None:
+        exact = db.execute(f"{_RUN} WHERE id = ?", (prefix,)).fetchone()
+        if exact is not None:
+            return [_run(exact)]
         wheres.append("id >= ? AND id < ?")
         values += [prefix, f"{prefix}\U0010ffff"]
+    elif filter.statuses is None:
+        wheres.append("status <> 'queued'")
     most = 2**62 if limit is None else min(limit, 2**62)
     rows = db.execute(f"{_RUN}{_where(wheres)} ORDER BY started DESC, id DESC LIMIT ?", [*values, most])
     return [_run(row) for row in rows]
@@ -138,7 +144,7 @@ def _run(row: Sequence[Any]) -> RunRecord:
     usage = Usage.from_dict(json.loads(row[9])) if row[9] else None
     models = tuple(json.loads(row[10])) if row[10] else ()
     known = (row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7], row[8])
-    return RunRecord(*known, usage, models, row[11], row[12] or "", row[13])
+    return RunRecord(*known, usage, models, row[11], row[12] or "", row[13], row[14])
 
 
 def is_open(db: Database, run_id: str) -> bool:

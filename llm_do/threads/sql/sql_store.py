@@ -28,6 +28,7 @@ from llm_do.runtime.record.stored_records import (
     ThreadRecord,
 )
 from llm_do.threads.sql import exchange_rows, rows, run_rows
+from llm_do.threads.sql.batch_store import SqlBatches
 from llm_do.threads.sql.database import Database
 from llm_do.threads.sql.durable import attempts
 from llm_do.threads.sql.open_store import OpenStore
@@ -69,6 +70,11 @@ class SqlStore:
     def name(self) -> str:
         """The store's name in messages."""
         return self._opened.name
+
+    @property
+    def batches(self) -> SqlBatches:
+        """Its batches: many inputs of one entry."""
+        return SqlBatches(self._opened, self._finish_all_killed)
 
     # -- threads
 
@@ -193,7 +199,7 @@ class SqlStore:
             self._owners.claim()
             if waits and self._is_claimed(db, run):
                 return None
-            if run_rows.is_open(db, run.id) and not again:
+            if run_rows.is_open(db, run.id) and not again and run.id not in self._opened.claimed:
                 self._finish_all_killed(db)
             killed = self._finish_killed(db, run.user_id, run.thread_id) if run.thread_id is not None else []
             return begin_in(db, run, defaults, killed, again=again, beginning=beginning)
@@ -205,6 +211,7 @@ class SqlStore:
                 waits = False
                 opened = await self._write(begin)
             assert opened is not None
+            self._opened.claimed.discard(run.id)
             return opened
         except BaseException as error:
             self._active.pop(run.id, None)
@@ -238,11 +245,15 @@ class SqlStore:
             owner = self._owners.claim()
             self._finish_all_killed(db)
             run = attempts.waiting_run(db, run_id)
-            return attempts.resume(db, replace(run, owner=owner))
+            resumed = attempts.resume(db, replace(run, owner=owner))
+            self._active[run_id] = resumed.run  # before any other job may take it for one that was killed
+            return resumed
 
-        resumed = await self._write(begin)
-        self._active[run_id] = resumed.run
-        return resumed
+        try:
+            return await self._write(begin)
+        except BaseException:
+            self._active.pop(run_id, None)
+            raise
 
     async def stop_run(self, batch: Batch, status: str) -> None:
         """Leave a durable run to be resumed."""
@@ -335,7 +346,7 @@ class SqlStore:
     async def aclose(self) -> None:
         """Close the connection unless runs are active; it reopens when used again. A store in memory stays open."""
         with self._opened.claiming:
-            idle = self._opened.closes and not self._active
+            idle = self._opened.closes and not self._active and not self._opened.claimed
             if idle:
                 self._owners.release()
         if idle:
@@ -358,8 +369,7 @@ class SqlStore:
         finished: list[str] = []
         alive: dict[str, bool] = {}
         for run in run_rows.open_runs(db, user, thread_id):
-            active = self._active.get(run.id)
-            if active is not None and active.owner == run.owner:
+            if run.owner == self._owners.own and (run.id in self._active or self._opened.has_claimed(run)):
                 continue
             if run.owner not in alive:
                 alive[run.owner] = run.owner != self._owners.own and self._owners.alive(db, run.owner)

@@ -1,0 +1,165 @@
+"""How work on a batch starts: a new batch is kept, and one that has the id already is continued if it is the same.
+
+A batch is the same if its inputs, its entry, the project's files and the models are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from llm_do._startup.frozen import frozen
+from llm_do.errors import UsageError
+from llm_do.runtime.record.store.batches import BatchRecord
+from llm_do.runtime.session.durable_runs import file_digests
+from llm_do.runtime.session.entries import entry_for
+from llm_do.runtime.session.mapped_inputs import BatchBudget
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from llm_do.durable.json_lines import Scan
+    from llm_do.runtime.context.session import Session
+    from llm_do.runtime.record.store.batches import BatchStore
+
+__all__ = ["BatchOptions", "check_batch_id", "default_id", "start_batch"]
+
+CONCURRENCY = 20
+"""Runs at once, unless something else is asked for."""
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+
+
+@frozen
+class BatchOptions:
+    """How a batch is worked on.
+
+    Args:
+        id: Its id.
+        entry: What is run, by name; None for the project's own entry.
+        concurrency: Runs at once in this process; None for 20.
+        budget: What they may cost; None for what the batch has been begun with.
+        retry: Whether inputs whose runs have failed get new runs.
+        accept_changes: Whether to continue although the project's files or the models have changed.
+    """
+
+    id: str
+    entry: str | None = None
+    concurrency: int | None = None
+    budget: BatchBudget | None = None
+    retry: bool = False
+    accept_changes: bool = False
+
+
+def check_batch_id(batch_id: str) -> None:
+    """Raise `UsageError` for an id that can't be the beginning of runs' ids.
+
+    Example:
+        >>> check_batch_id("receipts-2026.11")
+    """
+    if not isinstance(batch_id, str) or _ID.fullmatch(batch_id) is None:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(
+            f"{batch_id!r} can't be a batch's id",
+            hint="Use letters, digits, `-`, `_` and `.`, beginning with a letter or digit, 64 characters at most.",
+        )
+
+
+def default_id(source: str, entry: str | None) -> str:
+    """The id of a batch that has no name: the same for the same source and entry."""
+    return hashlib.sha256(f"{source}\n{entry or ''}".encode()).hexdigest()[:8]
+
+
+async def start_batch(
+    session: Session, store: BatchStore, options: BatchOptions, scan: Scan, source: str
+) -> BatchRecord:
+    """Keep a new batch, or find the one to continue.
+
+    Args:
+        session: The session.
+        store: Where batches are kept.
+        options: How it is worked on.
+        scan: What its inputs are.
+        source: The name of the inputs in messages.
+
+    Raises:
+        UsageError: The batch was begun with other inputs, another entry, or another project.
+    """
+    check_batch_id(options.id)
+    _check_recorded(session)
+    entry = entry_for(session.project, session.registry, options.entry, [], None)
+    concurrency = CONCURRENCY if options.concurrency is None else options.concurrency
+    if not isinstance(concurrency, int) or concurrency < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"concurrency must be 1 or more, not {concurrency!r}", hint="20 is the default.")
+    budget = options.budget or BatchBudget()
+    asked = BatchRecord(
+        options.id,
+        entry.name,
+        options.entry,
+        scan.digest,
+        scan.total,
+        json.dumps(file_digests(session.project)),
+        json.dumps(_deciding_options(session.config.kept_options)),
+        budget.total_usd,
+        budget.each_usd,
+        concurrency,
+        time.time(),
+    )
+    kept = await store.begin(asked)
+    if kept == asked:
+        return kept
+    _check_same(kept, asked, source)
+    if not options.accept_changes:
+        _check_unchanged(kept, asked)
+    if options.budget is None:
+        asked = replace(asked, budget=kept.budget, budget_each=kept.budget_each)
+    batch = replace(asked, created=kept.created, used=kept.used)
+    await store.update(batch)
+    if options.retry:
+        await store.retry(batch.id)
+    return batch
+
+
+def _check_recorded(session: Session) -> None:
+    project, config = session.project, session.config
+    own = not project.record and config.store is None
+    if config.record is False or own or (project.threads.store == "memory" and config.store is None):
+        raise UsageError(
+            "the runs of a batch are kept on disk, and nothing is recorded here",
+            hint="Leave out --no-record, `record: false` and `threads.store: memory`.",
+        )
+
+
+def _deciding_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that decide what a run answers; limits and permissions may change while a batch is worked on."""
+    return {name: options[name] for name in ("model", "models", "max_steps")}
+
+
+def _check_same(kept: BatchRecord, asked: BatchRecord, source: str) -> None:
+    if (kept.entry, kept.name) != (asked.entry, asked.name):
+        raise UsageError(
+            f"batch {kept.id} runs {kept.name}, not {asked.name}",
+            hint="Give the other entry a batch of its own: --batch NAME.",
+        )
+    if kept.inputs != asked.inputs:
+        counts = f" ({kept.total:,} then, {asked.total:,} now)" if kept.total != asked.total else ""
+        raise UsageError(
+            f"{source} has other inputs than batch {kept.id} was begun with{counts}",
+            hint="Restore it to continue that batch, or begin another one: --batch NAME.",
+        )
+
+
+def _check_unchanged(kept: BatchRecord, asked: BatchRecord) -> None:
+    before, now = json.loads(kept.project), json.loads(asked.project)
+    changed = sorted(path for path in {*before, *now} if before.get(path) != now.get(path))
+    before, now = json.loads(kept.options), json.loads(asked.options)
+    changed += [name for name in now if before.get(name) != now[name]]
+    if changed:
+        raise UsageError(
+            f"what batch {kept.id} was begun with has changed: {', '.join(changed)}",
+            hint="Undo the changes, or continue with them: --accept-changes. Inputs that have results keep them; add"
+            " `--retry failed` to run those again that failed.",
+        )

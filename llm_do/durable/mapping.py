@@ -1,0 +1,72 @@
+"""`map_inputs`: what `Runtime.map` does."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
+from typing import TYPE_CHECKING
+
+from llm_do.durable.batch_run import UNENDED, BatchRun, ResultForm
+from llm_do.durable.batch_start import BatchOptions, start_batch
+from llm_do.durable.json_lines import spooled
+from llm_do.errors import BudgetError, RunInterruptedError, SuspendedError
+from llm_do.runtime.record.redaction import redactor
+from llm_do.runtime.record.results import RunResult
+from llm_do.runtime.steps.sealed_secrets import Seal
+from llm_do.runtime.steps.stored_results import result_from_text
+
+if TYPE_CHECKING:
+    from llm_do.runtime.context.session import Session
+    from llm_do.runtime.record.store.batches import BatchItem
+    from llm_do.runtime.session.mapped_inputs import BatchBudget
+
+__all__ = ["map_inputs"]
+
+
+async def map_inputs(
+    session: Session,
+    inputs: Iterable[object] | AsyncIterable[object],
+    *,
+    entry: str | None = None,
+    concurrency: int | None = None,
+    budget: BatchBudget | None = None,
+    batch: str | None = None,
+    retry: bool = False,
+    accept_changes: bool = False,
+) -> AsyncIterator[RunResult]:
+    """Run an entry on many inputs, and yield the results in order; `Runtime.map` describes it."""
+    options = BatchOptions(batch or uuid.uuid4().hex, entry, concurrency, budget, retry, accept_changes)
+    async with spooled(inputs) as source:
+        store = session.shared.recorder().batches()
+        record = await start_batch(session, store, options, source.scan(), source.name)
+        form = ResultForm(lambda _, result: result, _reader(), has_waiting=True)
+        work = BatchRun(session, store, record, source, form, accept_changes=accept_changes)
+        async for _, result in work.results():
+            yield result
+    progress = work.progress
+    if progress.reason == "stopped":
+        raise RunInterruptedError(
+            f"batch {record.id} was interrupted", hint="Map the same inputs as the same batch to continue it."
+        )
+    if progress.reason == "budget":
+        left = progress.total - progress.done - progress.waiting
+        raise BudgetError(
+            f"the budget of {record.budget:g} US dollars for batch {record.id} lets none of {left:,} inputs start",
+            hint="Map the same inputs as the same batch with a larger budget.",
+        )
+
+
+def _reader() -> Callable[[BatchItem], RunResult | None]:
+    """Create the function that reads the result of an input from the store."""
+    seal = Seal(redactor().secrets)
+
+    def read(item: BatchItem) -> RunResult | None:
+        if item.result is not None and item.status not in UNENDED:
+            return result_from_text(seal.open(item.result))
+        if item.status != "suspended":
+            return None
+        hint = f"See what it waits for with `llm-do resume {item.run_id}`."
+        error = SuspendedError(f"run {item.run_id} waits for a person", hint=hint)
+        return RunResult(status="suspended", output=None, run_id=item.run_id, error=error)
+
+    return read

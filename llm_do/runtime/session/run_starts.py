@@ -1,0 +1,89 @@
+"""How runs start: the state of a new one, and another attempt at a durable one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from llm_do.errors import UsageError
+from llm_do.runtime.call.code_step import run_code_step
+from llm_do.runtime.call.invocation import call_by_name
+from llm_do.runtime.context.budget import BudgetMeter
+from llm_do.runtime.context.run_state import RunState
+from llm_do.runtime.session.durable_runs import changed_files, find_run
+from llm_do.runtime.session.entries import AgentEntry, Entry, entry_for, entry_input
+from llm_do.runtime.session.execution import Durability, Execution, RunInputs
+
+if TYPE_CHECKING:
+    from llm_do.project.project import Budget
+    from llm_do.runtime.context.session import Session
+    from llm_do.runtime.record.results import RunResult
+    from llm_do.runtime.record.subscription import Subscription
+    from llm_do.runtime.steps.durable_run import InFlight
+
+__all__ = ["new_run", "run_again"]
+
+
+def new_run(
+    session: Session,
+    run_id: str,
+    entry: Entry,
+    *,
+    thread_id: str | None = None,
+    user_id: str | None = None,
+    subscription: Subscription | None = None,
+    budget: Budget | None = None,
+) -> RunState:
+    """Create the state of a run; its budget is the session's unless it has one of its own."""
+    return RunState(
+        run_id=run_id,
+        call_by_name=call_by_name,
+        run_code_step=run_code_step,
+        budget=BudgetMeter(budget or session.config.settings.budget),
+        root=session.project.root,
+        subscriptions=[*session.shared.subscriptions, *([subscription] if subscription else [])],
+        thread_id=thread_id,
+        user_id=user_id,
+        records_steps=isinstance(entry, AgentEntry),
+    )
+
+
+async def run_again(
+    session: Session,
+    run_id: str,
+    *,
+    in_flight: InFlight | Mapping[str, InFlight] | None = None,
+    accept_changes: bool = False,
+    subscription: Subscription | None = None,
+    budget: Budget | None = None,
+) -> RunResult:
+    """Continue a durable run where it stopped, and return its result, however it ends.
+
+    Raises:
+        UsageError: There is no such run, or it is running or isn't durable, or the project has changed.
+    """
+    earlier = await find_run(session, run_id)
+    if earlier is None:
+        raise UsageError(f"there is no run {run_id!r}", hint="`llm-do runs list` shows the runs that there are.")
+    if earlier.result is not None:
+        return earlier.result
+    beginning = earlier.beginning
+    changed = changed_files(session.project, beginning)
+    if changed and not accept_changes:
+        raise UsageError(
+            f"the project has changed since run {run_id} began: {', '.join(changed)}",
+            hint=f"Undo the changes, or continue with them: `llm-do resume {run_id} --accept-changes`.",
+        )
+    history, project = earlier.history, session.project
+    chosen = entry_for(project, session.registry, beginning.entry, history or [], beginning.active)
+    run = new_run(
+        session,
+        run_id,
+        chosen,
+        thread_id=earlier.run.thread_id,
+        user_id=earlier.run.user_id,
+        subscription=subscription,
+        budget=budget,
+    )
+    inputs = RunInputs(beginning.entry, history, earlier.toolkits, Durability(None, in_flight))
+    return await Execution(session, run, inputs).carry_out(chosen, entry_input(chosen, beginning.input))
