@@ -67,14 +67,16 @@ class McpConfig(Strict):
 
     type: Literal["mcp"] = Field(description="An MCP server.")
     command: Opt[Annotated[list[Text], Field(min_length=1)]] = Field(
-        default=None, description="The program and its arguments, for a server on this machine."
+        default=None, description="The program and its arguments, for a server on this machine; ${NAME} is filled in."
     )
     url: Opt[Text] = Field(default=None, description="The address of a server that speaks streamable HTTP.")
     env: dict[str, str] = Field(
-        default_factory=dict[str, str], description="Environment of the program; ${NAME} is filled in from ours."
+        default_factory=dict[str, str],
+        description="Environment of the program; ${NAME} and ${NAME:-default} are filled in from ours.",
     )
     headers: dict[str, str] = Field(
-        default_factory=dict[str, str], description="HTTP headers; ${NAME} is filled in from the environment."
+        default_factory=dict[str, str],
+        description="HTTP headers; ${NAME} and ${NAME:-default} are filled in from the environment.",
     )
     include: list[Text] = Field(
         default_factory=list[Text], description="Globs of the tools to offer; empty offers all."

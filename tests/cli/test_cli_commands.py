@@ -38,6 +38,19 @@ def test_check_reports_problems_in_every_format(project: Callable[..., Path], tm
     assert ended["missing"].err.startswith("error: no project at nowhere")
 
 
+def test_check_explains_a_code_without_a_project(tmp_path: Path) -> None:
+    text, data, unknown = (
+        run_forked("check", "--explain", *args, cwd=tmp_path)
+        for args in (["ld604"], ["LD604", "--format", "json"], ["LD6"])
+    )
+    assert (text.code, text.err) == (0, "")
+    assert text.out.startswith("LD604: Rule that can't match (warning)\n")
+    assert '-"approvals": {"deny": ["writ_file"]}\n' in text.out
+    assert data.json["severity"] == "warning"
+    assert (unknown.code, unknown.out) == (2, "")
+    assert unknown.err.startswith("error: there is no diagnostic 'LD6'")
+
+
 def test_strict_turns_warnings_into_a_failure(project: Callable[..., Path]) -> None:
     root = project(
         idle=UNUSED,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 from hypothesis import given, strategies as st
 
@@ -21,6 +22,13 @@ def fault(
 
 def render(item: Diagnostic, text: str | None, width: int | None = None) -> list[str]:
     return render_text([item], lambda _: text, width=width).splitlines()
+
+
+def test_places_are_links_to_their_files_where_a_folder_is_known() -> None:
+    text = render_text([fault(1, 1)], lambda _: "a", folder=Path("/home/ann"))
+    assert text.startswith("\x1b]8;;file:///home/ann/a.agent\x1b\\a.agent:1:1:\x1b]8;;\x1b\\ error[LD120]: wrong\n")
+    without_file = Diagnostic("LD120", "error", "wrong", Location("", 1, 1))
+    assert "\x1b" not in render_text([without_file], lambda _: None, folder=Path("/home/ann"))
 
 
 def test_a_diagnostic_looks_like_a_compilers() -> None:

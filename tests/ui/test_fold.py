@@ -7,6 +7,7 @@ import re
 from hypothesis import given, strategies as st
 
 from llm_do.ui.terminal.folding import fold_lines
+from llm_do.ui.terminal.screen import hyperlink
 from llm_do.ui.terminal.text_width import text_width
 from tests.support.tables import each_row
 
@@ -20,6 +21,12 @@ def test_lines_that_fit_stay_as_they_are() -> None:
 
 def test_a_hint_continues_below_its_text() -> None:
     assert fold_lines("    = the keys here are name, model", 24) == "    = the keys here are\n      name, model"
+
+
+def test_links_take_no_columns() -> None:
+    link = hyperlink("main.agent:3:", "/home/ann/my notes/main.agent")
+    assert fold_lines(f"{link} no such file", 26) == f"{link} no such file"
+    assert fold_lines(f"{link} no such file", 24) == f"{link} no such\n  file"
 
 
 def test_colour_codes_take_no_columns() -> None:

@@ -20,19 +20,24 @@ if TYPE_CHECKING:
     from llm_do.linker.linker import LinkReport
     from llm_do.linker.subprocess_check import CheckResult
 
-__all__ = ["from_here", "read_source", "show"]
+__all__ = ["as_text", "from_here", "read_source", "show"]
 
 
 def show(report: LinkReport | CheckResult, *, no_color: bool = False) -> None:
     """Show all that was found on stderr."""
-    text = render_text(
-        from_here(report.diagnostics, report.root),
-        read_source,
-        color=wants_color(os.environ, no_color=no_color),
-        width=terminal_columns(),
-    )
+    color = wants_color(os.environ, no_color=no_color)
+    text = as_text(report.diagnostics, report.root, color=color, width=terminal_columns())
     if text:
         warn(text)
+
+
+def as_text(diagnostics: Iterable[Diagnostic], root: Path, *, color: bool, width: int | None) -> str:
+    """Diagnostics as text; where there are colours, their places are links to the files."""
+    try:
+        folder = Path.cwd() if color else None
+    except OSError:  # the current folder is gone, and paths are absolute
+        folder = Path()
+    return render_text(from_here(diagnostics, root), read_source, color=color, width=width, folder=folder)
 
 
 def from_here(diagnostics: Iterable[Diagnostic], root: Path) -> tuple[Diagnostic, ...]:

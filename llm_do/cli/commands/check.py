@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -13,11 +14,19 @@ from llm_do._startup.plain_commands import LeanCommand
 from llm_do.cli.arguments import parameters as p
 
 if TYPE_CHECKING:
+    from llm_do.cli.process.streams import Results
     from llm_do.diagnostics.diagnostic import Diagnostic
 
 __all__ = ["app"]
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+def _codes(incomplete: str) -> list[str]:
+    """The codes that start with `incomplete`, for the shell's completion."""
+    from llm_do.diagnostics.codes import CODES
+
+    return [code for code in CODES if code.startswith(incomplete.upper())]
 
 
 @app.command(cls=LeanCommand)
@@ -28,6 +37,12 @@ def check(
         Literal["text", "json", "github"],
         typer.Option("--format", help="Text for people, JSON for programs, or GitHub workflow annotations."),
     ] = "text",
+    explain: Annotated[
+        str | None,
+        typer.Option(
+            "--explain", metavar="CODE", help="Explain a diagnostic, such as LD604, instead.", autocompletion=_codes
+        ),
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with code 3 on warnings too.")] = False,
     seconds: p.ImportSeconds = p.IMPORT_SECONDS,
     _debug: p.Debug = False,
@@ -40,20 +55,24 @@ def check(
       llm-do check
       llm-do check examples/receipts --strict
       llm-do check --format github
+      llm-do check --explain LD604
     """
     from llm_do._startup.process import disable_plugins
-    from llm_do.cli.actions.link_report import from_here, read_source
+    from llm_do.cli.actions.link_report import as_text, from_here
     from llm_do.cli.arguments.target import project_at
     from llm_do.cli.process.streams import claim_stdout, warn
 
     results = claim_stdout()
+    if explain is not None:
+        _explain(explain, results, as_json=form == "json", no_color=no_color)
+        return 0
     disable_plugins()
     path = project_at(project, named)
     from llm_do.linker.sources.project_files import project_title
     from llm_do.linker.sources.project_root import locate_project
     from llm_do.linker.subprocess_check import check_in_subprocess
     from llm_do.text.sanitizer import escape_controls
-    from llm_do.ui.reports.diagnostic_text import render_github, render_json, render_text, summary
+    from llm_do.ui.reports.diagnostic_text import render_github, render_json, summary
     from llm_do.ui.reports.sandbox_warning import sandbox_warnings
     from llm_do.ui.terminal.screen import wants_color
 
@@ -66,8 +85,7 @@ def check(
         results.write(render_github(from_here(report.diagnostics, report.root)))
     else:
         color = results.is_terminal and wants_color(os.environ, no_color=no_color)
-        shown = from_here(report.diagnostics, report.root)
-        text = render_text(shown, read_source, color=color, width=results.columns)
+        text = as_text(report.diagnostics, report.root, color=color, width=results.columns)
         results.write_lines(text.removesuffix("\n").split("\n") if text else ())
         shown_title = project_title(locate_project(path))
         if shown_title is not None:
@@ -76,6 +94,19 @@ def check(
         for line in approvals:
             warn(line)
     return 3 if report.failed or (strict and report.diagnostics) else 0
+
+
+def _explain(code: str, results: Results, *, as_json: bool, no_color: bool) -> None:
+    """Print what a diagnostic means, and how to fix it."""
+    from llm_do.ui.reports.code_text import code_lines, find_code
+    from llm_do.ui.terminal.screen import wants_color
+
+    found = find_code(code)
+    if as_json:
+        results.write(json.dumps(asdict(found), indent=2) + "\n")
+    else:
+        color = results.is_terminal and wants_color(os.environ, no_color=no_color)
+        results.write_lines(code_lines(found, color=color))
 
 
 def _permanent_approvals(root: Path) -> tuple[list[str], list[Diagnostic]]:

@@ -202,3 +202,20 @@ def unrepeatable_call(name: str, kind: str, *, has_context: bool, plain: bool) -
     else:
         hint = f'call it in a function that `await ctx.step("{kind}", function)` does once; it returns JSON data'
     return LD720.problem(f"`{name}` {_UNREPEATABLE[kind]} in code that runs again when a durable run is resumed", hint)
+
+
+LD711 = Code(
+    "LD711",
+    "Malformed reference to a variable",
+    "error",
+    "In the configuration of a server, `${NAME}` stands for an environment variable, and `${NAME:-default}` for one "
+    "that may be missing. Anything else behind `${` would reach the server as it is.",
+    "write `${NAME}` or `${NAME:-default}`",
+    wrong='"headers": {"Authorization": "Bearer ${my token}"}',
+    right='"headers": {"Authorization": "Bearer ${PATH}"}',
+)
+
+
+def stray_reference(text: str) -> Problem:
+    """A `${` that no name follows."""
+    return LD711.problem(f"`{text}` is no reference to an environment variable")

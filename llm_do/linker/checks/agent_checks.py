@@ -17,6 +17,7 @@ from llm_do.diagnostics.codes.shape import LD120
 from llm_do.diagnostics.codes.tools import invalid_option, unknown_option
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.formats.syntax.source import KeyPath, Node
+from llm_do.formats.variables import stray_reference, unset_variables
 from llm_do.linker.analysis.names import Names
 from llm_do.linker.checks.machine_checks import check_machines
 from llm_do.linker.checks.parameter_checks import check_descriptions, check_parameters
@@ -39,7 +40,6 @@ CHECKS: list[Check] = [check_machines, check_parameters, check_descriptions, che
 """Checks of the finished project, in the order they run; each returns its diagnostics."""
 
 _MODEL = re.compile(r"[^\s:]+(:[^\s:].*)?")
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _FIELD = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 _USES = ("prefix", "include", "exclude")
 
@@ -111,18 +111,33 @@ def check_template(source: AgentSource, spec: AgentSpec, names: Names) -> None:
 
 
 def check_environment(configs: Mapping[str, Mapping[str, Any]], node: Node, names: Names) -> None:
-    """Check that the variables in toolsets' `env` and `headers` are set, and those that shells pass to commands."""
+    """Check the variables that toolsets' configurations refer to, and those that shells pass to commands."""
     for toolset, config in configs.items():
         if config.get("type") == "shell":
             _check_shell(config, names, partial(_config_place, node, toolset))
-        for key in ("env", "headers"):
-            if not isinstance(config.get(key), dict):
-                continue
-            for inner, value in cast("dict[str, str]", config[key]).items():
-                for variable in _VARIABLE.findall(value):
-                    if variable not in os.environ:
-                        place = node.place_of(("toolsets", toolset, key, inner))
-                        names.report(environment.missing_variable(variable), place)
+        for path, text in _expanded_texts(config):
+            place = node.place_of(("toolsets", toolset, *path))
+            for variable in unset_variables(text, os.environ):
+                names.report(environment.missing_variable(variable), place)
+            if (stray := stray_reference(text)) is not None:
+                names.report(environment.stray_reference(stray), place)
+
+
+def _expanded_texts(config: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield the texts of a server's configuration in which variables are replaced, each with its key."""
+    if config.get("type") != "mcp":
+        return
+    if isinstance(url := config.get("url"), str):
+        yield ("url",), url
+    command = config.get("command")
+    for index, word in enumerate(cast("list[object]", command) if isinstance(command, list) else ()):
+        if isinstance(word, str):
+            yield ("command", index), word
+    for key in ("env", "headers"):
+        if isinstance(config.get(key), dict):
+            for inner, value in cast("dict[str, object]", config[key]).items():
+                if isinstance(value, str):
+                    yield (key, inner), value
 
 
 def _check_shell(config: Mapping[str, Any], names: Names, place_of: Callable[..., Location]) -> None:

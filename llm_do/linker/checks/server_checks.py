@@ -11,6 +11,7 @@ from typing import Any, cast
 from llm_do.diagnostics.codes import environment
 from llm_do.formats.pasted_servers import split_command
 from llm_do.formats.syntax.source import Node
+from llm_do.formats.variables import UnsetVariableError, expand_variables
 from llm_do.linker.analysis.names import Names
 
 __all__ = ["check_servers", "find_program"]
@@ -31,6 +32,10 @@ def check_servers(configs: Mapping[str, Mapping[str, Any]], node: Node, names: N
 
 def find_program(program: str, environ: object, root: Path) -> str | None:
     """Return where a server's program is, as it would be started: below the root, or on the PATH that it gets."""
+    try:
+        program = expand_variables(program, os.environ)
+    except UnsetVariableError:
+        return program  # reported as such
     if "\0" in program:
         return None
     if os.sep in program:

@@ -11,15 +11,14 @@ import contextlib
 import importlib
 import logging
 import os
-import re
 import threading
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from llm_do.concurrency.lifeline import guarded_environment
 from llm_do.errors import ToolError
 from llm_do.formats.toolset_config import McpConfig
+from llm_do.formats.variables import UnsetVariableError, expand_variables
 from llm_do.toolsets.mcp.server_stderr import StderrTail
 
 if TYPE_CHECKING:
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["McpSession"]
 
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _STOP_SECONDS = 10.0
 _importing = threading.Lock()
 _imported = threading.Event()
@@ -184,14 +182,14 @@ class McpSession:
             stderr.add(str(getattr(message, "data", message)))
 
         if config.url is not None:
-            headers = {name: _expand_variables(value) for name, value in config.headers.items()}
-            transport = UrlTransport(config.url, headers, findings=findings, seconds=config.timeout)
+            headers = {name: _expanded(value) for name, value in config.headers.items()}
+            transport = UrlTransport(_expanded(config.url), headers, findings=findings, seconds=config.timeout)
         else:
             assert config.command is not None
             transport = CommandTransport(
-                config.command,
+                [_expanded(word) for word in config.command],
                 environment={
-                    **{name: _expand_variables(value) for name, value in config.env.items()},
+                    **{name: _expanded(value) for name, value in config.env.items()},
                     **guarded_environment(),
                 },
                 cwd=self._root,
@@ -217,18 +215,14 @@ def _import_client() -> None:
         _imported.set()
 
 
-def _expand_variables(text: str, environ: Mapping[str, str] | None = None) -> str:
-    """Replace each `${NAME}` with the environment variable; raise `ToolError` if it isn't set."""
-    variables = os.environ if environ is None else environ
-
-    def value(match: re.Match[str]) -> str:
-        if match[1] not in variables:
-            raise ToolError(
-                f"the environment variable {match[1]} is not set", hint="Set it in the environment of llm-do."
-            )
-        return variables[match[1]]
-
-    return _VARIABLE.sub(value, text)
+def _expanded(text: str) -> str:
+    """A text with its references to environment variables replaced."""
+    try:
+        return expand_variables(text, os.environ)
+    except UnsetVariableError as error:
+        raise ToolError(
+            f"the environment variable {error.name} is not set", hint="Set it in the environment of llm-do."
+        ) from None
 
 
 def _silence_libraries() -> None:

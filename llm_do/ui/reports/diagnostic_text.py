@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
 from llm_do.diagnostics.diagnostic import Diagnostic
 from llm_do.formats.syntax.source import lines_of
 from llm_do.text.sanitizer import escape_controls
+from llm_do.ui.terminal.screen import hyperlink
 from llm_do.ui.terminal.text_width import character_width
 
 __all__ = ["render_github", "render_json", "render_text", "summary"]
@@ -29,8 +31,16 @@ def render_text(
     *,
     color: bool = False,
     width: int | None = None,
+    folder: Path | None = None,
 ) -> str:
     """Show diagnostics as a compiler does: the place, the line, a caret, a hint.
+
+    Args:
+        diagnostics: The diagnostics.
+        read_source: Returns the text of a file, None for one that can't be read.
+        color: Use ANSI colours.
+        width: Columns of the terminal.
+        folder: The folder that paths are relative to, if places may be links to the files.
 
     Example:
         >>> from llm_do.diagnostics.codes.shape import unknown_key
@@ -48,19 +58,19 @@ def render_text(
         if item.file not in texts:
             text = read_source(item.file)
             texts[item.file] = lines_of(text.removeprefix("\ufeff")) if text is not None else []
-        parts.extend(_block(item, texts[item.file], color, max(width or _WIDTH, _LEAST)))
+        parts.extend(_block(item, texts[item.file], color, max(width or _WIDTH, _LEAST), folder))
     return "".join(f"{part}\n" for part in parts)
 
 
-def _block(item: Diagnostic, lines: Sequence[str], color: bool, width: int) -> list[str]:
+def _block(item: Diagnostic, lines: Sequence[str], color: bool, width: int, folder: Path | None) -> list[str]:
     def paint(text: str, name: str) -> str:
         return f"{_COLORS[name]}{text}{_RESET}" if color else text
 
     label = paint(f"{item.severity}[{item.code}]", item.severity)
-    shown = [
-        f"{paint(f'{escape_controls(item.file)}:{item.line}:{item.column}:', 'title')} {label}: "
-        f"{escape_controls(item.message)}"
-    ]
+    place = paint(f"{escape_controls(item.file)}:{item.line}:{item.column}:", "title")
+    if folder is not None and item.file:
+        place = hyperlink(place, str(folder / item.file))
+    shown = [f"{place} {label}: {escape_controls(item.message)}"]
     number = str(item.line)
     gutter = " " * max(len(number), 3)
     if 1 <= item.line <= len(lines):

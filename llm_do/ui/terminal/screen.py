@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-__all__ = ["can_animate", "draws_lines", "in_ci", "is_plain", "paint", "terminal_columns", "wants_color"]
+__all__ = ["can_animate", "draws_lines", "hyperlink", "in_ci", "is_plain", "paint", "terminal_columns", "wants_color"]
 
 _STYLES: Mapping[str, str] = {
     "good": "32",
@@ -55,6 +55,18 @@ def paint(text: str, style: str, *, color: bool = True) -> str:
     """
     codes = ";".join(_STYLES[name] for name in style.split())
     return f"\x1b[{codes}m{text}\x1b[0m" if color and text and codes else text
+
+
+def hyperlink(text: str, path: str) -> str:
+    r"""A text that terminals which know links (OSC 8) open a file with; others show the text.
+
+    Example:
+        >>> hyperlink("a.agent:2", "/home/ann/a b.agent")
+        '\x1b]8;;file:///home/ann/a%20b.agent\x1b\\a.agent:2\x1b]8;;\x1b\\'
+    """
+    from urllib.parse import quote
+
+    return f"\x1b]8;;file://{quote(path, errors='surrogateescape')}\x1b\\{text}\x1b]8;;\x1b\\"
 
 
 def terminal_columns(number: int = 2) -> int | None:
