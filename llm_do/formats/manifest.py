@@ -47,6 +47,7 @@ __all__ = [
     "EntryFile",
     "ManifestFile",
     "OverridesFile",
+    "PermissionsFile",
     "RecordFile",
     "RuleFile",
     "RuntimeFile",
@@ -183,6 +184,17 @@ class ApprovalsFile(Strict):
     )
 
 
+class PermissionsFile(Strict):
+    """What must hold of the project's permissions, whatever its agents and rules say."""
+
+    assertions: list[Text] = Field(
+        default_factory=list[Text],
+        alias="assert",
+        description="Sentences that are proved whenever the project is linked, such as `never web -> shell` or "
+        "`deploy only after tests_passed`.",
+    )
+
+
 class SandboxFile(Strict):
     """How commands that run without approval are confined."""
 
@@ -238,6 +250,9 @@ class ManifestFile(Strict):
     )
     runtime: RuntimeFile = Field(default_factory=RuntimeFile.model_construct, description="Limits and modes.")
     approvals: ApprovalsFile = Field(default_factory=ApprovalsFile.model_construct, description="Rules for tool calls.")
+    permissions: PermissionsFile = Field(
+        default_factory=PermissionsFile.model_construct, description="What must hold of the project's permissions."
+    )
     toolsets: dict[Name, ToolsetConfig] = Field(
         default_factory=dict[Name, ToolsetConfig], description="Configured toolsets, by name."
     )

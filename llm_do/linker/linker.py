@@ -55,7 +55,7 @@ from llm_do.policy.rules import Policy
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.flow_spec import FlowSpec, every_agent, every_caller
 from llm_do.project.functions import takes_context
-from llm_do.project.project import CassetteSettings, EntrySpec, Project
+from llm_do.project.project import CassetteSettings, DeclaredAssertion, EntrySpec, Project
 from llm_do.project.registry import Registry
 from llm_do.project.tools.builtin_toolsets import BuiltinToolset
 
@@ -324,6 +324,11 @@ def _assemble(linked: _Linked, entry: EntrySpec | None, policy: Policy) -> Proje
     if manifest.approvals.policy is not None:
         place = files.place("approvals", "policy")
         function = linked.references.function(manifest.approvals.policy, place, 1, "(call)")
+    assertions: tuple[DeclaredAssertion, ...] = ()
+    if manifest.permissions.assertions:
+        from llm_do.linker.checks.assertion_checks import link_assertions
+
+        assertions = link_assertions(files, linked.names)
     if entry is None:
         return None
     return Project(
@@ -339,6 +344,7 @@ def _assemble(linked: _Linked, entry: EntrySpec | None, policy: Policy) -> Proje
         allow_cli_input=manifest.allow_cli_input,
         policy=policy,
         policy_function=function,
+        assertions=assertions,
         hooks=hooks,
         context_providers=providers,
         threads=threads_spec(manifest.threads),

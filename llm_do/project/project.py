@@ -21,11 +21,13 @@ from llm_do.project.thread_config import ThreadsSpec
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from llm_do.policy.assertions import Assertion
     from llm_do.project.agent_spec import AgentSpec, ModelChoice
 
 __all__ = [
     "Budget",
     "CassetteSettings",
+    "DeclaredAssertion",
     "EntrySpec",
     "Overrides",
     "Project",
@@ -67,6 +69,21 @@ class EntrySpec:
     input_model: type[BaseModel] | None = None
     args: Mapping[str, Any] | None = None
     place: Location | None = None
+
+
+@frozen
+class DeclaredAssertion:
+    """One of the manifest's assertions.
+
+    Args:
+        assertion: What it says.
+        place: Where it is declared.
+        places: Where each of its terms is, then its state.
+    """
+
+    assertion: Assertion
+    place: Location
+    places: tuple[Location, ...] = ()
 
 
 @frozen
@@ -217,6 +234,7 @@ class Project:
         allow_cli_input: Whether input may be passed on the command line.
         policy: The manifest's rules, each with its place.
         policy_function: The function that `approvals.policy` names.
+        assertions: The manifest's assertions about permissions.
         hooks: The manifest's hooks, for every agent: `(point, function)` pairs in declared order.
         context_providers: Functions that add to the instructions of every agent.
         threads: Where threads are stored, and how new ones are configured.
@@ -250,6 +268,7 @@ class Project:
     allow_cli_input: bool = True
     policy: Policy = field(default_factory=Policy)
     policy_function: Callable[..., Any] | None = None
+    assertions: Sequence[DeclaredAssertion] = ()
     hooks: Sequence[tuple[str, Callable[..., Any]]] = ()
     context_providers: Sequence[Callable[..., Any]] = ()
     threads: ThreadsSpec = field(default_factory=ThreadsSpec)

@@ -24,7 +24,11 @@ def graph(
         typer.Option("--format", help="A tree for a terminal, Mermaid for Markdown, DOT for Graphviz, or JSON."),
     ] = "tree",
     permissions: Annotated[
-        bool, typer.Option("--permissions", help="Show the effective permissions of each agent along every call path.")
+        bool,
+        typer.Option(
+            "--permissions",
+            help="Show the effective permissions of each agent along every call path, and the assertions.",
+        ),
     ] = False,
     states: Annotated[
         str | None,
@@ -77,6 +81,9 @@ def graph(
         text = (drawing.permissions if permissions else drawing.tree)(found.data, color=color)
         results.write_lines(text.splitlines())
     else:
-        draw = {"json": drawing.as_json, "mermaid": drawing.mermaid, "dot": drawing.dot}[form]
-        results.write(draw(found.data))
+        if form == "json":
+            results.write(drawing.as_json(found.data))
+        else:
+            draw = {"mermaid": drawing.mermaid, "dot": drawing.dot}[form]
+            results.write(draw(found.data, assertions=permissions))
     return 0

@@ -18,6 +18,7 @@ from llm_do.policy.tool_facts import ToolFacts
 from llm_do.policy.values import Effect, ToolKind
 from llm_do.project.agent_spec import AgentSpec, ToolsetRef
 from llm_do.project.flow_spec import FlowSpec
+from llm_do.project.gates import GatedToolset
 from llm_do.project.inputs import PromptInput
 from llm_do.project.registry import Registered
 from llm_do.project.tools.builtin_toolsets import BuiltinToolset, find_builtin, known_tools
@@ -61,7 +62,8 @@ class KnownTool:
 
     `name` is its name on the wire, prefix included, and `tool` its own. `approval` is the effect its author declares
     for all arguments, `fault` the error in that declaration. A `conditional` tool is offered or hidden at run time.
-    `schema` and `description` are None if they aren't known before a run.
+    `schema` and `description` are None if they aren't known before a run. `code` is the project's function behind it,
+    or the object that it is made of; None if there is none, or it isn't known.
     """
 
     name: str
@@ -74,6 +76,7 @@ class KnownTool:
     fault: str | None = None
     schema: Mapping[str, Any] | None = field(default=None, repr=False)
     description: str | None = field(default=None, repr=False)
+    code: object = field(default=None, repr=False, compare=False)
 
     @property
     def kind(self) -> ToolKind:
@@ -176,7 +179,7 @@ class Inventory:
         if isinstance(made, Exception):
             yield KnownTool(name, name, origin)
         else:
-            yield _of_tool(made.tool, made.tool.name, None, origin, made.facts, made.options.approval)
+            yield _of_tool(made.tool, made.tool.name, None, origin, made.facts, made.options.approval, code=value)
 
     def _toolset(self, item: Any, index: int) -> Origin | list[KnownTool]:
         if isinstance(item, AgentSpec | FlowSpec):
@@ -200,7 +203,7 @@ class Inventory:
             if isinstance(made, Exception):
                 return [KnownTool(_wire(ref, ref.name), ref.name, origin)]
             name = _wire(ref, made.tool.name)
-            return [_of_tool(made.tool, name, None, origin, made.facts, made.options.approval)]
+            return [_of_tool(made.tool, name, None, origin, made.facts, made.options.approval, code=found.value)]
         if isinstance(found.value, BuiltinToolset):
             return _of_builtin(found.value, origin)
         return self._instance(found.value, origin)
@@ -245,7 +248,9 @@ def _of_shown(shown: ShownTool, origin: Origin) -> KnownTool:
         approval = None if approval == "allow" else approval
     elif any(callable(getattr(toolset, "needs_approval", None)) for toolset, _ in shown.levels):
         facts = replace(facts, decides=True)
-    known = _of_tool(shown.tool, _wire(ref, definition.name), ref.name, origin, facts, approval)
+    owner = shown.levels[-1][0]
+    code = owner.gated.functions.get(shown.tool.name) if isinstance(owner, GatedToolset) else shown.tool
+    known = _of_tool(shown.tool, _wire(ref, definition.name), ref.name, origin, facts, approval, code=code)
     known = replace(
         known,
         tool=definition.name,
@@ -264,13 +269,17 @@ def _of_tool(
     origin: Origin,
     facts: ToolFacts,
     approval: Effect | None,
+    *,
+    code: object,
 ) -> KnownTool:
     schema = tool.tool_def.parameters_json_schema
     properties = schema_properties(schema)
     known = tuple(properties) if properties is not None else () if schema.get("additionalProperties") is False else None
     facts = replace(facts, arguments=known)
     description = tool.tool_def.description
-    return KnownTool(name, tool.name, origin, facts, toolset, approval, schema=schema, description=description)
+    return KnownTool(
+        name, tool.name, origin, facts, toolset, approval, schema=schema, description=description, code=code
+    )
 
 
 def _of_call(found: Registered, ref: ToolsetRef, origin: Origin) -> KnownTool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from llm_do._startup.frozen import frozen
 from llm_do.linker.analysis.inventory import AgentTools, KnownTool
+from llm_do.policy.arguments import resolve_by_text
 from llm_do.policy.call_effects import concerns
 from llm_do.policy.decision import decide
 from llm_do.policy.rules import Policy, Rule
@@ -20,7 +21,16 @@ from llm_do.project.project import carried_approval
 if TYPE_CHECKING:
     from llm_do.project.project import RuntimeSettings
 
-__all__ = ["Escalation", "Permission", "agents_called", "call_paths", "find_escalations", "permission_for"]
+__all__ = [
+    "Escalation",
+    "Permission",
+    "agents_called",
+    "call_of",
+    "call_paths",
+    "decide_about",
+    "find_escalations",
+    "permission_for",
+]
 
 MOST_PATHS = 500
 """The most call paths to examine; in a project with more, the rest look like these."""
@@ -61,29 +71,7 @@ def permission_for(
 ) -> Permission:
     """Decide about an ordinary call of a tool."""
     own = agent or path.rpartition("/")[2]
-    info = ToolCallInfo(
-        tool.name,
-        {},
-        agent=own,
-        path=path,
-        depth=path.count("/") + 1,
-        toolset=tool.toolset,
-        tool=tool.tool,
-        kind=tool.kind,
-        primary=tool.facts.primary,
-    )
-    override = settings.agent_approval_overrides.get(tool.tool)
-    requires_approval = settings.agent_calls_require_approval
-    if override is not None and override.calls_require_approval is not None:
-        requires_approval = override.calls_require_approval
-    decision = decide(
-        info,
-        policy,
-        metadata=tool.approval or carried_approval(settings, tool.tool, tool.kind),
-        toolset=Decision(tool.facts.default, tool.facts.reason) if tool.facts.default is not None else None,
-        calls_require_approval=tool.kind in CALLS and requires_approval,
-        default_reason=tool.facts.reason,
-    )
+    decision = decide_about(tool, call_of(tool, path, agent=own), policy, settings)
     rules = [
         rule
         for rule in policy.rules
@@ -91,6 +79,64 @@ def permission_for(
         and _applies(rule, tool, own, path)
     ]
     return Permission(tool, decision, rules, tool.facts.decides and decision.source in ("toolset", "default"))
+
+
+def call_of(
+    tool: KnownTool,
+    path: str,
+    args: Mapping[str, object] | None = None,
+    *,
+    agent: str,
+    makers: tuple[str, ...] = (),
+) -> ToolCallInfo:
+    """Return a call of a tool as rules see it; paths, commands and hosts are resolved by their text."""
+    facts, args = tool.facts, args or {}
+    return ToolCallInfo(
+        tool.name,
+        args,
+        agent=agent,
+        path=path,
+        depth=path.count("/") + 1,
+        toolset=tool.toolset,
+        tool=tool.tool,
+        kind=tool.kind,
+        primary=facts.primary,
+        resolved=resolve_by_text(facts, args),
+        makers=makers,
+        reads=tuple(facts.reads),
+        writes=tuple(facts.writes),
+    )
+
+
+def decide_about(
+    tool: KnownTool,
+    call: ToolCallInfo,
+    policy: Policy,
+    settings: RuntimeSettings,
+    *,
+    toolset: Decision | None = None,
+    function: Effect | None = None,
+) -> Decision:
+    """Decide about a call by what is known before a run.
+
+    `toolset` is its toolset's decision about these arguments, where it is known; else it is that for ordinary ones.
+    `function` is what the policy function is assumed to say.
+    """
+    override = settings.agent_approval_overrides.get(tool.tool)
+    requires_approval = settings.agent_calls_require_approval
+    if override is not None and override.calls_require_approval is not None:
+        requires_approval = override.calls_require_approval
+    if toolset is None and tool.facts.default is not None:
+        toolset = Decision(tool.facts.default, tool.facts.reason)
+    return decide(
+        call,
+        policy,
+        metadata=tool.approval or carried_approval(settings, tool.tool, tool.kind),
+        toolset=toolset,
+        function=function,
+        calls_require_approval=tool.kind in CALLS and requires_approval,
+        default_reason=tool.facts.reason,
+    )
 
 
 def _applies(rule: Rule, tool: KnownTool, agent: str, path: str) -> bool:

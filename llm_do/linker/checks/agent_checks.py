@@ -36,7 +36,17 @@ __all__ = ["CHECKS", "Check", "check_agent", "check_environment", "check_model",
 
 Check = Callable[["Project"], list[Diagnostic]]
 
-CHECKS: list[Check] = [check_machines, check_parameters, check_descriptions, check_replays]
+
+def _check_assertions(project: Project) -> list[Diagnostic]:
+    """Prove the project's assertions; what that takes is imported for projects that have some."""
+    if not project.assertions:
+        return []
+    from llm_do.linker.checks.assertion_checks import check_assertions
+
+    return check_assertions(project)
+
+
+CHECKS: list[Check] = [check_machines, check_parameters, check_descriptions, check_replays, _check_assertions]
 """Checks of the finished project, in the order they run; each returns its diagnostics."""
 
 _MODEL = re.compile(r"[^\s:]+(:[^\s:].*)?")

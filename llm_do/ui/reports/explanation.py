@@ -17,7 +17,7 @@ from llm_do.ui.terminal.typed_values import json_or_text
 if TYPE_CHECKING:
     from pydantic_ai import ToolDefinition
 
-    from llm_do.policy.values import Decision
+    from llm_do.policy.values import Decision, ToolCallInfo
     from llm_do.project.project import Project
     from llm_do.runtime.tools.approval_requirement import ApprovalRequirement
 
@@ -64,8 +64,19 @@ def explain_data(
         "args": args,
         **_decision(decision),
         "answer": _decision(known) if known is not None else None,
+        "assertions": _assertions(project, info),
         "warnings": [*map(str, approver.saved.faults), *warnings],
     }
+
+
+def _assertions(project: Project, info: ToolCallInfo) -> list[dict[str, object]]:
+    """The assertions that are about a call, with what is known about them."""
+    from llm_do.linker.checks.assertion_checks import prove_assertions
+    from llm_do.policy.matcher import matches
+
+    patterns = [(declared.assertion.text, declared.assertion.target.pattern) for declared in project.assertions]
+    about = {text for text, pattern in patterns if pattern is not None and matches(pattern, info, restrictive=True)}
+    return [proof.to_dict() for proof in prove_assertions(project) if proof.text in about] if about else []
 
 
 def _before_a_run(requirement: ApprovalRequirement | None) -> ApprovalRequirement | None:
@@ -180,6 +191,9 @@ def explanation_lines(data: Mapping[str, Any]) -> Iterator[str]:
         yield from _decision_lines(answer)
     elif data["effect"] == "ask":
         yield "a person is asked; without one, the call is denied"
+    for proof in data["assertions"]:
+        known = "is proved" if proof["outcome"] == "holds" else f"can't be proved: {proof['reason']}"
+        yield sanitize(f"assertion: {proof['assert']}, which {known}")
     yield from (sanitize(f"warning: {text}") for text in data["warnings"])
 
 

@@ -65,7 +65,17 @@ def graph_data(project: Project) -> dict[str, Any]:
             for path, name in paths.items()
         ],
         "policy_function": project.policy.function,
+        "assertions": _proofs(project),
     }
+
+
+def _proofs(project: Project) -> list[dict[str, object]]:
+    """What is known about the project's assertions."""
+    if not project.assertions:
+        return []
+    from llm_do.linker.checks.assertion_checks import prove_assertions
+
+    return [proof.to_dict() for proof in prove_assertions(project)]
 
 
 def _flow(flow: FlowSpec, project: Project) -> dict[str, Any]:
@@ -256,7 +266,21 @@ def permissions(data: Mapping[str, Any], *, color: bool = False) -> str:
     ]
     if data["policy_function"]:
         lines.append(f"{sanitize(data['policy_function'])} may decide any call")
+    lines += _assertions(data, color)
     return "".join(f"{line}\n" for line in lines)
+
+
+def _assertions(data: Mapping[str, Any], color: bool) -> Iterator[str]:
+    """The assertions, each with whether it is proved."""
+    if data["assertions"]:
+        yield ""
+    for proof in data["assertions"]:
+        style = "good" if proof["outcome"] == "holds" else "warn"
+        why = paint(f"  {sanitize(proof['reason'])}", "quiet", color=color) if proof["reason"] else ""
+        yield f"{paint(_OUTCOMES[proof['outcome']], style, color=color)}  {sanitize(proof['assert'])}{why}"
+
+
+_OUTCOMES: Mapping[str, str] = {"holds": "proved  ", "unproved": "unproved", "broken": "broken  "}
 
 
 def _permission(tool: Mapping[str, Any], longest: int, color: bool) -> Iterator[str]:
@@ -279,8 +303,11 @@ _WHY: Mapping[str, str] = {
 }
 
 
-def mermaid(data: Mapping[str, Any]) -> str:
-    """Draw the agents and tools as a Mermaid flowchart: a solid line is allowed, a dashed one needs approval."""
+def mermaid(data: Mapping[str, Any], *, assertions: bool = False) -> str:
+    """Draw the agents and tools as a Mermaid flowchart: a solid line is allowed, a dashed one needs approval.
+
+    With `assertions`, they are listed beside it.
+    """
     ids, edges = _number_nodes(data)
     text = title(data["name"], data["description"])
     lines = [*(["---", f"title: {json.dumps(text)}", "---"] if text is not None else []), "flowchart LR"]
@@ -295,11 +322,16 @@ def mermaid(data: Mapping[str, Any]) -> str:
         }[kind]
         lines.append(f"  {number}{shape}")
     lines += [f"  {start} {_EDGES[effect]}|{effect}{star}| {end}" for start, end, effect, star in edges]
+    if assertions and (proofs := data["assertions"]):
+        texts = [f"{_OUTCOMES[proof['outcome']].strip()}: {proof['assert']}" for proof in proofs]
+        lines += ["  subgraph assertions"]
+        lines += [f"    a{number}[{_mermaid_text(text)}]" for number, text in enumerate(texts)]
+        lines += ["  end"]
     return "".join(f"{line}\n" for line in lines)
 
 
-def dot(data: Mapping[str, Any]) -> str:
-    """Draw the agents and tools as DOT, for Graphviz."""
+def dot(data: Mapping[str, Any], *, assertions: bool = False) -> str:
+    """Draw the agents and tools as DOT, for Graphviz; with `assertions`, they are listed beside it."""
     ids, edges = _number_nodes(data)
     shapes = {"agent": "box", "entry": "box, peripheries=2", "flow": "hexagon", "tool": "ellipse", "open": "component"}
     text = title(data["name"], data["description"])
@@ -308,6 +340,9 @@ def dot(data: Mapping[str, Any]) -> str:
     lines += [
         f'  {start} -> {end} [label="{effect}{star}", style={_STYLES[effect]}];' for start, end, effect, star in edges
     ]
+    if assertions:
+        texts = [f"{_OUTCOMES[proof['outcome']].strip()}: {proof['assert']}" for proof in data["assertions"]]
+        lines += [f"  a{number} [label={_quote(text)}, shape=note];" for number, text in enumerate(texts)]
     return "".join(f"{line}\n" for line in (*lines, "}"))
 
 
