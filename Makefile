@@ -33,5 +33,5 @@ pictures: $(VENV)/.ready
 $(VENV)/.ready: pyproject.toml constraints/tested.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q 'pip>=25.1'
-	$(BIN)/python -m pip install -q -c constraints/tested.txt -e '.[local,otel,service]' --group test --group check
+	$(BIN)/python -m pip install -q -c constraints/tested.txt -e '.[local,otel,postgres,service]' --group test --group check
 	touch $@

@@ -15,11 +15,15 @@ import re
 import signal
 import threading
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
 from llm_do._startup.process import pause_collector, resume_collector
+
+if TYPE_CHECKING:
+    from tests.support.postgres import Server
 
 # No deadlines: on a busy machine, the time of one example means nothing.
 settings.register_profile("quick", max_examples=15, deadline=None)
@@ -68,6 +72,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     """Let the collector run from now on."""
     resume_collector()
+
+
+@pytest.fixture(scope="session")
+def postgres(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Server:
+    """The PostgreSQL server of this test run; tests that ask for it are marked as slow."""
+    from tests.support.postgres import missing, shared_server
+
+    reason = missing()
+    if reason is not None:
+        pytest.skip(reason)
+    folder, is_worker = tmp_path_factory.getbasetemp(), hasattr(request.config, "workerinput")
+    return shared_server(
+        (folder.parent if is_worker else folder) / "postgres", os.getppid() if is_worker else os.getpid()
+    )
 
 
 @pytest.fixture(params=["bubblewrap", "landlock"])

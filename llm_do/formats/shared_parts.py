@@ -63,7 +63,9 @@ class ThreadsFile(Strict):
     """Where threads are kept, and the defaults of their configuration."""
 
     store: Text = Field(
-        default="sqlite", description="`sqlite`, which is `.llm-do/state.db` in the project, or `memory`."
+        default="sqlite",
+        description="`sqlite`, which is `.llm-do/state.db` in the project, `memory`, or a PostgreSQL database:"
+        " `postgresql://USER:${PASSWORD}@HOST/DATABASE`.",
     )
     model: Opt[Models] = Field(default=None, description="Model of new threads.")
     model_settings: ModelSettings = Field(default_factory=ModelSettings, description="Model settings of new threads.")

@@ -15,7 +15,6 @@ from types import FunctionType
 
 from llm_do._startup.frozen import frozen
 from llm_do._startup.process import paused_collector
-from llm_do.diagnostics.codes.shape import unsupported_store
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.errors import LinkError
 from llm_do.linker.analysis.inventory import AgentTools, Inventory, KnownTool, Origin
@@ -31,6 +30,7 @@ from llm_do.linker.checks.rule_checks import (
     link_policy,
 )
 from llm_do.linker.checks.server_checks import check_servers
+from llm_do.linker.checks.store_checks import check_store
 from llm_do.linker.checks.tool_checks import check_functions, check_limits, check_tool_names, tools_given_by_code
 from llm_do.linker.checks.unused_names import find_unused, listed_names
 from llm_do.linker.entry import find_entry
@@ -314,8 +314,8 @@ def _assemble(linked: _Linked, entry: EntrySpec | None, policy: Policy) -> Proje
     providers = provider_functions(
         manifest.context_providers, linked.references, lambda index: files.place("context_providers", index)
     )
-    if manifest.threads is not None and manifest.threads.store not in ("sqlite", "memory"):
-        linked.names.report(unsupported_store(manifest.threads.store), files.place("threads", "store"))
+    if manifest.threads is not None:
+        check_store(manifest.threads.store, files.place("threads", "store"), linked.names)
     hooks = hook_functions(manifest.hooks, linked.references, lambda point, index: files.place("hooks", point, index))
     if manifest.generated_agents_dir is not None:
         place = files.place("generated_agents_dir")

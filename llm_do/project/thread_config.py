@@ -51,7 +51,8 @@ class ThreadsSpec:
     """The manifest's `threads`.
 
     Args:
-        store: Where threads are stored: `sqlite` or `memory`.
+        store: Where threads are stored: `sqlite`, `memory`, or the URL of a PostgreSQL database. What names it
+            instead of the manifest may be a SQLite file, too.
         config: The configuration of a new thread.
     """
 

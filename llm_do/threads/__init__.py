@@ -17,6 +17,7 @@ _EXPORTS = {
     "Conversations": "llm_do.threads.managers.pydantic_conversations",
     "Observation": "llm_do.runtime.record.stored_records",
     "ObservationManager": "llm_do.threads.managers.observation_manager",
+    "PostgresStore": "llm_do.threads.postgres.postgres_store",
     "RunRecord": "llm_do.runtime.record.stored_records",
     "SqliteStore": "llm_do.threads.sqlite.sqlite_store",
     "StateManager": "llm_do.threads.managers.state_manager",
@@ -50,4 +51,5 @@ if TYPE_CHECKING:
     from llm_do.threads.managers.pydantic_conversations import Conversations as Conversations
     from llm_do.threads.managers.state_manager import StateManager as StateManager
     from llm_do.threads.opened_stores import memory_store as memory_store, open_store as open_store
+    from llm_do.threads.postgres.postgres_store import PostgresStore as PostgresStore
     from llm_do.threads.sqlite.sqlite_store import SqliteStore as SqliteStore

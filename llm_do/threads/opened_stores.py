@@ -1,4 +1,4 @@
-"""Opens the store that a project's manifest names: `.llm-do/state.db` under the project root by default."""
+"""Opens the store that a project's manifest or a caller names: by default `.llm-do/state.db` under the project root."""
 
 from __future__ import annotations
 
@@ -10,35 +10,42 @@ from weakref import WeakValueDictionary
 
 from llm_do.errors import StoreError, UsageError
 from llm_do.files.local_folder import FOLDER, NOT_LINKED, is_linked, make_folder
+from llm_do.project.store_location import expand, is_database
 from llm_do.threads.sqlite.sqlite_store import SqliteStore
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project
+    from llm_do.threads.sql.sql_store import SqlStore
 
 __all__ = ["memory_store", "open_store", "reason_unrecorded"]
 
-_stores: WeakValueDictionary[tuple[int, str], SqliteStore] = WeakValueDictionary()
+_stores: WeakValueDictionary[tuple[int, str], SqlStore] = WeakValueDictionary()
 _lock = threading.Lock()
 
 
-def open_store(project: Project | Path | str) -> SqliteStore:
+def open_store(project: Project | Path | str, store: str | Path | None = None) -> SqlStore:
     """Open a project's store. Every caller in a process gets the same one.
 
     Args:
         project: A project, or its folder.
+        store: Which store: `sqlite`, `memory`, the URL of a PostgreSQL database, or a SQLite file; None is the one that
+            the project names, and for a folder its own file.
 
     Returns:
-        The store; its file is created on first use.
+        The store; its file or its tables are created on first use.
 
     Raises:
-        StoreError: The store's folder can't be created.
-        UsageError: The project names an unknown kind of store.
+        StoreError: The store's folder can't be created, or psycopg isn't installed.
+        UsageError: It is no store, or an environment variable in its URL isn't set.
     """
     root, kind = (Path(project), "sqlite") if isinstance(project, str | Path) else (project.root, project.threads.store)
+    kind = kind if store is None else store
     if kind == "memory":
         return _shared((os.getpid(), f"memory {root.resolve()}"), None)
+    if isinstance(kind, str) and is_database(kind):
+        return _database(expand(kind, os.environ))
     if kind != "sqlite":
-        raise UsageError(f"threads can't be kept in {kind!r}", hint="`threads.store` is `sqlite` or `memory`.")
+        return _other_file(Path(kind))
     fault = _link_error(root.resolve())
     if fault is not None:
         raise fault
@@ -50,6 +57,30 @@ def open_store(project: Project | Path | str) -> SqliteStore:
             return _shared((os.getpid(), str(folder / "state.db")), folder / "state.db")
         raise StoreError(f"{folder} can't be created: {error.strerror or error}", hint=_HINT) from error
     return _shared((os.getpid(), str(folder / "state.db")), folder / "state.db")
+
+
+def _database(url: str) -> SqlStore:
+    from llm_do.threads.postgres.postgres_store import PostgresStore
+
+    key = (os.getpid(), url)
+    with _lock:
+        store = _stores.get(key)
+        if store is None:
+            store = _stores[key] = PostgresStore(url)
+        return store
+
+
+def _other_file(path: Path) -> SqlStore:
+    """The store in a file that isn't the project's own."""
+    if "://" in str(path) or str(path) in (".", ""):
+        raise UsageError(
+            "threads can't be kept there: it is neither a file nor the URL of a PostgreSQL database",
+            hint="A store is `sqlite`, `memory`, `postgresql://...` or a SQLite file.",
+        )
+    if path.is_dir() or not path.parent.is_dir():
+        fault = "is a folder" if path.is_dir() else f"can't be created: there is no folder {path.parent}"
+        raise StoreError(f"{path} {fault}", hint="Name a file in a folder that exists.")
+    return _shared((os.getpid(), str(path.resolve())), path)
 
 
 def memory_store() -> SqliteStore:
@@ -97,7 +128,7 @@ def _is_read_only(root: Path) -> bool:
 _HINT = "Is the project's folder read-only?"
 
 
-def _shared(key: tuple[int, str], path: Path | None) -> SqliteStore:
+def _shared(key: tuple[int, str], path: Path | None) -> SqlStore:
     with _lock:
         store = _stores.get(key)
         if store is None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from llm_do.errors import StoreError
+from llm_do.project.store_location import with_store
 from llm_do.runtime.record.recording import RecordedRun
 from llm_do.runtime.record.redaction import Redactor, redactor
 from llm_do.runtime.record.store.opened_runs import OpenedRun
@@ -30,11 +32,13 @@ class StoreRecorder:
 
     Args:
         project: The project.
-        store: Where to record; None for the project's own store.
+        store: Where to record: a store, or what names one; None for the project's own store.
         notice: Called with a message when nothing can be recorded.
     """
 
-    def __init__(self, project: Project, store: ThreadStore | None, notice: Callable[[str], None]) -> None:
+    def __init__(self, project: Project, store: ThreadStore | Path | str | None, notice: Callable[[str], None]) -> None:
+        if isinstance(store, Path | str):
+            project, store = with_store(project, str(store)), None
         self._project = project
         self._store = store
         self._own = store is None

@@ -13,24 +13,24 @@ import pytest
 
 from llm_do import StoreError, ThreadConflict
 from llm_do.threads import SqliteStore, ThreadRecord
+from llm_do.threads.sql import transactions
+from llm_do.threads.sql.sql_store import SqlStore
 from tests.threads.thread_support import done
 
 
 @contextmanager
-def held(store: SqliteStore) -> Iterator[list[str]]:
-    """Keep the store's thread busy, so that writes have to wait; yields the statements that are executed then."""
-    statements: list[str] = []
+def held(store: SqlStore) -> Iterator[None]:
+    """Keep the store's thread busy, so that writes have to wait."""
     started, go_on = threading.Event(), threading.Event()
 
     def wait(db: Any) -> None:
         started.set()
         go_on.wait()
-        db.set_trace_callback(statements.append)
 
     store._worker.post(wait)
     started.wait()
     try:
-        yield statements
+        yield
     finally:
         go_on.set()
 
@@ -42,28 +42,31 @@ async def begun(*works: Coroutine[Any, Any, Any]) -> list[asyncio.Task[Any]]:
     return tasks
 
 
-def saved(store: SqliteStore, name: str) -> Coroutine[Any, Any, Any]:
+def saved(store: SqlStore, name: str) -> Coroutine[Any, Any, Any]:
     return store.save_thread(ThreadRecord(name), expected=None)
 
 
-def names(store: SqliteStore) -> set[str]:
+def names(store: SqlStore) -> set[str]:
     return {record.id for record in done(store.threads())}
 
 
-def test_waiting_writes_are_one_transaction(store: SqliteStore) -> None:
-    async def fifty() -> list[str]:
-        with held(store) as statements:
+def test_waiting_writes_are_one_transaction(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    commits: list[Any] = []
+    commit = transactions.commit
+    monkeypatch.setattr(transactions, "commit", lambda connection: (commits.append(connection), commit(connection)))
+
+    async def fifty() -> None:
+        with held(store):
             tasks = await begun(*(saved(store, f"t{number}") for number in range(50)))
         await asyncio.gather(*tasks)
-        return statements
 
-    statements = done(fifty())
+    done(fifty())
 
-    assert statements.count("BEGIN IMMEDIATE") == 1
+    assert len(commits) == 2  # the first one is that of the write that kept the thread busy
     assert names(store) == {f"t{number}" for number in range(50)}
 
 
-def test_one_that_fails_is_undone_alone(store: SqliteStore) -> None:
+def test_one_that_fails_is_undone_alone(store: SqlStore) -> None:
     def half(db: Any) -> None:
         db.execute("DELETE FROM threads")
         raise ValueError("no")
@@ -104,7 +107,7 @@ def test_a_write_that_fills_the_disk_fails_alone(tmp_path: Path) -> None:
     done(store.aclose())
 
 
-def test_a_write_whose_caller_was_cancelled_is_carried_out(store: SqliteStore) -> None:
+def test_a_write_whose_caller_was_cancelled_is_carried_out(store: SqlStore) -> None:
     async def cancelled() -> None:
         with held(store):
             tasks = await begun(saved(store, "a"), saved(store, "b"), saved(store, "c"))
@@ -132,7 +135,7 @@ def test_a_store_closed_under_waiting_writes_saves_them(tmp_path: Path) -> None:
     done(store.aclose())
 
 
-def test_a_write_outlives_the_event_loop_that_asked_for_it(store: SqliteStore) -> None:
+def test_a_write_outlives_the_event_loop_that_asked_for_it(store: SqlStore) -> None:
     async def left() -> None:
         await begun(saved(store, "b"))
 
@@ -142,7 +145,7 @@ def test_a_write_outlives_the_event_loop_that_asked_for_it(store: SqliteStore) -
     assert names(store) == {"b"}
 
 
-def test_a_read_sees_the_writes_asked_for_before_it(store: SqliteStore) -> None:
+def test_a_read_sees_the_writes_asked_for_before_it(store: SqlStore) -> None:
     async def mixed() -> Any:
         with held(store):
             tasks = await begun(saved(store, "a"), store.thread("a"), store.threads())
@@ -154,7 +157,7 @@ def test_a_read_sees_the_writes_asked_for_before_it(store: SqliteStore) -> None:
     assert [record.id for record in every] == ["a"]
 
 
-def test_writes_of_several_event_loops_are_answered(store: SqliteStore) -> None:
+def test_writes_of_several_event_loops_are_answered(store: SqlStore) -> None:
     outcomes: list[str] = []
 
     def elsewhere(name: str) -> None:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 
 from llm_do.cli.arguments.target import project_at
 from llm_do.cli.process.streams import claim_stdout, warn
 from llm_do.errors import UsageError
 from llm_do.files.local_folder import FOLDER
 from llm_do.linker.sources.project_root import ProjectLocation, locate_project
+from llm_do.project.store_location import is_database
 from llm_do.text.sanitizer import sanitize
 from llm_do.threads.opened_stores import open_store
-from llm_do.threads.sqlite.sqlite_store import SqliteStore
+from llm_do.threads.sql.sql_store import SqlStore
 from llm_do.ui.terminal.text_width import text_width
 
-__all__ = ["align_columns", "local_time", "print_from_store"]
+__all__ = ["align_columns", "existing_store", "local_time", "print_from_store"]
 
 CELL_COLUMNS = 40
 """A wider cell shifts the rest of its own line only."""
@@ -25,23 +27,21 @@ CELL_COLUMNS = 40
 def print_from_store(
     project: str | None,
     named: str | None,
-    lines_of: Callable[[SqliteStore], Awaitable[Sequence[str]]],
+    place: str | None,
+    lines_of: Callable[[SqlStore], Awaitable[Sequence[str]]],
     *,
     verbatim: bool = False,
     create: bool = False,
     title: bool = False,
 ) -> int:
-    """Open the store of a project, named by argument or option, and print the lines made from it.
+    """Open the store of a project, named by argument or option, or another one, and print the lines made from it.
 
     `verbatim` lines are for programs and never folded; `create` makes the store if nothing has been recorded yet;
     `title` says on stderr which project this is.
     """
     location = locate_project(project_at(project, named))
-    root = location.root
     results = claim_stdout()
-    if not create and not (root / FOLDER / "state.db").exists():
-        raise UsageError(f"nothing has been recorded in {root}", hint="Runs are recorded unless --no-record is given.")
-    store = open_store(root)
+    store = existing_store(location, place, create=create)
 
     async def read() -> Sequence[str]:
         try:
@@ -57,6 +57,25 @@ def print_from_store(
         _write_title(location)
     results.write_lines(lines)
     return 0
+
+
+def existing_store(location: ProjectLocation, place: str | None = None, *, create: bool = False) -> SqlStore:
+    """Open a project's store, or the one at a place; a file that isn't there is an error unless it is to be created.
+
+    The manifest is only asked for its store: what is recorded can be read whatever else is wrong with the project.
+    """
+    from llm_do.linker.sources.project_files import stated_store
+
+    if place == "":
+        raise UsageError("--store is empty", hint="Leave it out to use the project's store.")
+    store = stated_store(location) if place is None else place
+    if store == "memory":  # what was recorded before it said so
+        store = "sqlite"
+    file = location.root / FOLDER / "state.db" if store == "sqlite" else Path(store)
+    if not create and not is_database(store) and not file.exists():
+        where = location.root if store == "sqlite" else file
+        raise UsageError(f"nothing has been recorded in {where}", hint="Runs are recorded unless --no-record is given.")
+    return open_store(location.root, store)
 
 
 def _write_title(location: ProjectLocation) -> None:

@@ -15,6 +15,7 @@ from llm_do.cli.arguments.target import project_at
 from llm_do.cli.process.streams import warn
 from llm_do.errors import SuspendedError, UsageError
 from llm_do.files.local_folder import FOLDER
+from llm_do.project.store_location import is_own_file
 
 if TYPE_CHECKING:
     from llm_do.cli.actions.session import Session
@@ -62,7 +63,7 @@ def _resume(what: ResumeOptions, options: CommandOptions, results: Results, inte
     project = link(project_at(None, options.input.named), options)
     from llm_do.cli.actions.session import Session
 
-    if not (project.root / FOLDER / "state.db").exists():
+    if is_own_file(project.threads.store) and not (project.root / FOLDER / "state.db").exists():
         raise UsageError(
             f"nothing has been recorded in {project.root}",
             hint="`llm-do run --durable` begins a run that can be resumed.",

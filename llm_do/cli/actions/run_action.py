@@ -85,6 +85,8 @@ def _check(options: CommandOptions) -> None:
         raise UsageError("--no-record and --durable exclude each other", hint="A durable run lives in its record.")
     if call.get("run_id") is not None and not session.shared.get("durable"):
         raise UsageError("--run-id is for durable runs", hint="Add --durable.")
+    if session.no_record and session.store is not None:
+        raise UsageError("--no-record and --store exclude each other", hint="Keep one of them.")
     if session.no_record and call.get("thread_id") is not None:
         raise UsageError("--no-record and --thread exclude each other", hint="A thread is a record of its runs.")
     empty = {
@@ -92,6 +94,7 @@ def _check(options: CommandOptions) -> None:
         "model": ("" in session.models, "to use the project's models"),
         "thread": (call.get("thread_id") == "", "to start a new conversation"),
         "user": (call.get("user_id") == "", "for a run without a user"),
+        "store": (session.store == "", "to use the project's store"),
         "run-id": (call.get("run_id") == "", "for a new id"),
     }
     for name, (is_empty, otherwise) in empty.items():
@@ -172,6 +175,7 @@ def link(path: os.PathLike[str], options: CommandOptions) -> Project:
 
     from llm_do.cli.actions.link_report import show
     from llm_do.linker.linker import check_project
+    from llm_do.project.store_location import with_store
 
     try:
         report = check_project(Path(path))
@@ -192,7 +196,7 @@ def link(path: os.PathLike[str], options: CommandOptions) -> Project:
             named_models(session.models, report.project)
     if output.verbosity >= 0:
         _warn_of_idle_patterns(report.project, session.shared)
-    return report.project
+    return with_store(report.project, session.store)
 
 
 def _warn_of_idle_patterns(project: Project, options: RuntimeOptions) -> None:

@@ -12,7 +12,7 @@ from llm_do.errors import UsageError
 from llm_do.runtime.record.events import event_from_dict
 from llm_do.runtime.record.stored_records import Filter
 from llm_do.text.sanitizer import sanitize
-from llm_do.threads.sqlite.sqlite_store import SqliteStore
+from llm_do.threads.sql.sql_store import SqlStore
 
 if TYPE_CHECKING:
     from llm_do.ui.live.run_comparison import ComparedRun, RunComparison
@@ -36,7 +36,7 @@ def request_number(text: str, form: str, types: Sequence[str] | None) -> int | N
 
 
 async def show_requests(
-    store: SqliteStore, run: str | None, *, number: int | None, as_json: bool, color: bool
+    store: SqlStore, run: str | None, *, number: int | None, as_json: bool, color: bool
 ) -> Sequence[str]:
     """What the models of a run were sent and what came back: what is new in each request, or all of one of them."""
     from llm_do.ui.live.sent_requests import SentRequests  # it knows messages, which are heavy to import
@@ -56,7 +56,7 @@ async def show_requests(
     return [head, "", *(requests.lines() if number is None else requests.lines_of(number))]
 
 
-async def compare_runs(store: SqliteStore, first: str | None, second: str | None, *, as_json: bool) -> Sequence[str]:
+async def compare_runs(store: SqlStore, first: str | None, second: str | None, *, as_json: bool) -> Sequence[str]:
     """Where two runs parted, and then what each of them came to; by default the two latest."""
     from llm_do.ui.live.run_comparison import RunComparison
 
@@ -76,7 +76,7 @@ async def compare_runs(store: SqliteStore, first: str | None, second: str | None
     return lines
 
 
-async def _compared(store: SqliteStore, run: str) -> ComparedRun:
+async def _compared(store: SqlStore, run: str) -> ComparedRun:
     from llm_do.ui.live.run_comparison import ComparedRun
 
     found = await found_run(store, run)

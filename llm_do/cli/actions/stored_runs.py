@@ -15,7 +15,7 @@ from llm_do.runtime.record.results import Usage
 from llm_do.runtime.record.stored_records import Filter, Observation, RunFilter, RunRecord, Spending, SpendingBy
 from llm_do.text.sanitizer import sanitize
 from llm_do.text.words import closest_match
-from llm_do.threads.sqlite.sqlite_store import SqliteStore
+from llm_do.threads.sql.sql_store import SqlStore
 from llm_do.ui.live.event_lines import describe, usage_text
 from llm_do.ui.live.run_tree import RunTree
 from llm_do.ui.terminal.screen import draws_lines
@@ -60,7 +60,7 @@ def known_statuses(names: Sequence[str] | None) -> tuple[str, ...] | None:
     return tuple(names) if names else None
 
 
-async def list_runs(store: SqliteStore, filter: RunFilter, *, limit: int, as_json: bool) -> Sequence[str]:
+async def list_runs(store: SqlStore, filter: RunFilter, *, limit: int, as_json: bool) -> Sequence[str]:
     """Runs, the most recent first."""
     await store.recover()
     runs = await store.runs(filter=filter, limit=limit)
@@ -84,7 +84,7 @@ async def list_runs(store: SqliteStore, filter: RunFilter, *, limit: int, as_jso
     return align_columns(rows) or ["no runs"]
 
 
-async def drop_run(store: SqliteStore, run: str) -> Sequence[str]:
+async def drop_run(store: SqlStore, run: str) -> Sequence[str]:
     """End a durable run that waits to be resumed."""
     found = await store.run(run)
     if found is None:
@@ -123,7 +123,7 @@ def _dollars(usage: Usage | None, unpriced: int = 0) -> str:
     return f"{'at least ' if unpriced else ''}${usage.cost_usd:.4f}"
 
 
-async def list_costs(store: SqliteStore, by: SpendingBy, filter: RunFilter, *, as_json: bool) -> Sequence[str]:
+async def list_costs(store: SqlStore, by: SpendingBy, filter: RunFilter, *, as_json: bool) -> Sequence[str]:
     """What runs have used, by day, agent or model, with the sum in the last line."""
     await store.recover()
     found = await store.spending(by, filter)
@@ -152,7 +152,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-async def found_run(store: SqliteStore, run: str | None) -> RunRecord:
+async def found_run(store: SqlStore, run: str | None) -> RunRecord:
     """A run by its id or a prefix of it, by default the most recent one.
 
     Raises:
@@ -185,7 +185,7 @@ def gone_line(run: RunRecord) -> str:
 
 
 async def show_run(
-    store: SqliteStore, run: str | None, *, form: Form, types: Sequence[str] | None, columns: int | None, color: bool
+    store: SqlStore, run: str | None, *, form: Form, types: Sequence[str] | None, columns: int | None, color: bool
 ) -> Sequence[str]:
     """How a run went, by default the most recent one: as a tree of calls, or the events of some types as a list."""
     found = await found_run(store, run)

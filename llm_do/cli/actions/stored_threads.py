@@ -14,7 +14,7 @@ from llm_do.cli.process.streams import warn
 from llm_do.errors import UsageError
 from llm_do.runtime.record.stored_records import ThreadRecord
 from llm_do.text.sanitizer import sanitize
-from llm_do.threads.sqlite.sqlite_store import SqliteStore
+from llm_do.threads.sql.sql_store import SqlStore
 from llm_do.threads.store.thread_settings import config_data
 
 __all__ = [
@@ -36,7 +36,7 @@ _SPEAKERS = {"user-prompt": "user", "text": "assistant", "system-prompt": "syste
 
 
 async def list_threads(
-    store: SqliteStore, user: str | None, *, every_user: bool, limit: int, as_json: bool
+    store: SqlStore, user: str | None, *, every_user: bool, limit: int, as_json: bool
 ) -> Sequence[str]:
     """Threads, the most recent first."""
     await store.recover()
@@ -59,7 +59,7 @@ async def list_threads(
 
 
 async def show_thread(
-    store: SqliteStore, thread: str | None, user: str | None, *, limit: int, as_json: bool
+    store: SqlStore, thread: str | None, user: str | None, *, limit: int, as_json: bool
 ) -> Sequence[str]:
     """A thread, by default the most recent one: its settings, its state, its latest messages."""
     await store.recover()
@@ -90,13 +90,13 @@ async def show_thread(
     return lines
 
 
-async def show_config(store: SqliteStore, thread: str, user: str | None) -> Sequence[str]:
+async def show_config(store: SqlStore, thread: str, user: str | None) -> Sequence[str]:
     """A thread's settings as JSON."""
     record = await _thread(store, thread, user)
     return [json.dumps(config_data(record.config), ensure_ascii=False, indent=2)]
 
 
-async def set_config(store: SqliteStore, thread: str, values: Sequence[str], user: str | None) -> Sequence[str]:
+async def set_config(store: SqlStore, thread: str, values: Sequence[str], user: str | None) -> Sequence[str]:
     """Change a thread's settings."""
     record = await store.thread(thread, user)
     changes = parse_changes(values, config_data(record.config) if record is not None else {})
@@ -110,7 +110,7 @@ async def set_config(store: SqliteStore, thread: str, values: Sequence[str], use
     return [json.dumps(config_data(config), ensure_ascii=False, indent=2)]
 
 
-async def fork(store: SqliteStore, thread: str, new: str, user: str | None, *, at: int | None) -> Sequence[str]:
+async def fork(store: SqlStore, thread: str, new: str, user: str | None, *, at: int | None) -> Sequence[str]:
     """Start a new thread with the history of another one."""
     record = await _thread(store, thread, user)
     if await store.thread(new, user) is not None:
@@ -123,7 +123,7 @@ async def fork(store: SqliteStore, thread: str, new: str, user: str | None, *, a
     return [f"{new}: {len(forked.messages)} messages"]
 
 
-async def branch(store: SqliteStore, thread: str, user: str | None, *, at: int | None, to: str | None) -> Sequence[str]:
+async def branch(store: SqlStore, thread: str, user: str | None, *, at: int | None, to: str | None) -> Sequence[str]:
     """Continue from an earlier message, or list the branches."""
     record = await _thread(store, thread, user)
     if at is not None and to is not None:
@@ -144,14 +144,14 @@ async def branch(store: SqliteStore, thread: str, user: str | None, *, at: int |
     return [f"{thread}: {len(moved.messages)} messages"]
 
 
-async def delete(store: SqliteStore, thread: str, user: str | None) -> Sequence[str]:
+async def delete(store: SqlStore, thread: str, user: str | None) -> Sequence[str]:
     """Delete a thread."""
     await _thread(store, thread, user)
     await store.delete_thread(thread, user)
     return []
 
 
-async def export(store: SqliteStore, thread: str, user: str | None) -> Sequence[str]:
+async def export(store: SqlStore, thread: str, user: str | None) -> Sequence[str]:
     """A thread as JSON lines."""
     await store.recover()
     from llm_do.threads.managers.transfer import export_thread
@@ -160,7 +160,7 @@ async def export(store: SqliteStore, thread: str, user: str | None) -> Sequence[
 
 
 async def import_thread(
-    store: SqliteStore, text: str, user: str | None, *, name: str | None, source: str
+    store: SqlStore, text: str, user: str | None, *, name: str | None, source: str
 ) -> Sequence[str]:
     """Store an exported thread."""
     from llm_do.threads.managers.transfer import import_lines
@@ -221,7 +221,7 @@ def _data(record: ThreadRecord) -> dict[str, Any]:
     }
 
 
-async def _thread(store: SqliteStore, thread: str, user: str | None) -> ThreadRecord:
+async def _thread(store: SqlStore, thread: str, user: str | None) -> ThreadRecord:
     record = await store.thread(thread, user)
     if record is None:
         whose = f" of user {user!r}" if user is not None else ""
@@ -231,7 +231,7 @@ async def _thread(store: SqliteStore, thread: str, user: str | None) -> ThreadRe
     return record
 
 
-async def _entry(store: SqliteStore, record: ThreadRecord, prefix: str) -> str:
+async def _entry(store: SqlStore, record: ThreadRecord, prefix: str) -> str:
     for tip in (record.head, *record.branches):
         for each in await store.history(tip):
             if each.id.startswith(prefix):

@@ -18,6 +18,7 @@ __all__ = [
     "NoColor",
     "OfProject",
     "Project",
+    "Store",
     "agents_here",
 ]
 
@@ -67,6 +68,8 @@ OfProject = Annotated[
         show_default=False,
     ),
 ]
+STORE_HELP = "Where the record is kept: postgresql://... or a SQLite file; by default as the project says."
+Store = Annotated[str | None, typer.Option("--store", metavar="STORE", help=STORE_HELP, show_default=False)]
 ImportSeconds = Annotated[
     float,
     typer.Option(

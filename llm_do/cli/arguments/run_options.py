@@ -66,6 +66,7 @@ class SessionOptions:
         float | None, typer.Option("--budget-usd", min=0.0, help="US dollars that the whole run may cost.")
     ] = None
     no_record: Annotated[bool, typer.Option("--no-record", help="Keep nothing of this run on disk.")] = False
+    store: p.Store = None
     record_to: Annotated[
         str | None, typer.Option("--record", metavar="FILE", help="Record the model requests in a cassette, for tests.")
     ] = None

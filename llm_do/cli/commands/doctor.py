@@ -39,7 +39,7 @@ def doctor(
 
     results = claim_stdout()
     root = _root(project, named)
-    found = checkup(root)
+    found = checkup(root, _describe)
     if form == "json":
         data = {"checks": [item.to_dict() for item in found], "ok": all(item.status != "bad" for item in found)}
         results.write(json.dumps(data, indent=2) + "\n")
@@ -59,3 +59,9 @@ def _root(project: str | None, named: str | None):
         if project is not None or named is not None:
             raise
         return None
+
+
+def _describe(url: str) -> str:
+    from llm_do.threads.postgres.database_state import database_state
+
+    return database_state(url)

@@ -28,6 +28,7 @@ def resume(
             " out, or that it isn't known.",
         ),
     ] = None,
+    store: p.Store = None,
     accept_changes: Annotated[
         bool, typer.Option("--accept-changes", help="Continue though the project's files have changed.")
     ] = False,
@@ -63,6 +64,6 @@ def resume(
     return start(
         ResumeOptions(run, in_flight, accept_changes),
         InputOptions(named=named),
-        SessionOptions({}, approve_all=approve_all, reject_all=reject_all),
+        SessionOptions({}, approve_all=approve_all, reject_all=reject_all, store=store),
         OutputOptions(output, verbose, quiet, debug, no_color),
     )

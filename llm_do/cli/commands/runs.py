@@ -37,6 +37,7 @@ def list_runs(
     *,
     project: p.Project = None,
     named: p.OfProject = None,
+    place: p.Store = None,
     thread: Annotated[str | None, typer.Option("--thread", metavar="ID", help="Only runs of this thread.")] = None,
     status: Annotated[
         list[str] | None,
@@ -65,6 +66,7 @@ def list_runs(
     return runs.print_from_store(
         project,
         named,
+        place,
         lambda store: runs.list_runs(store, filter, limit=limit, as_json=form == "json"),
         verbatim=form == "json",
         title=True,
@@ -76,6 +78,7 @@ def costs(
     *,
     project: p.Project = None,
     named: p.OfProject = None,
+    place: p.Store = None,
     by: Annotated[
         Literal["day", "agent", "model"], typer.Option("--by", help="What requests are summed up by.")
     ] = "day",
@@ -98,6 +101,7 @@ def costs(
     return runs.print_from_store(
         project,
         named,
+        place,
         lambda store: runs.list_costs(store, by, filter, as_json=form == "json"),
         verbatim=form == "json",
         title=True,
@@ -133,6 +137,7 @@ def show(
         ),
     ] = None,
     named: p.OfProject = None,
+    place: p.Store = None,
     form: Annotated[
         Literal["text", "json", "events"],
         typer.Option("--format", help="A tree for people, one JSON object, or every event as a JSON line."),
@@ -180,9 +185,9 @@ def show(
         number = request_number(requests, shown, types)
         as_json = shown == "json"
         sent = partial(show_requests, run=run, number=number, as_json=as_json, color=color)
-        return runs.print_from_store(project, named, sent, verbatim=as_json, title=True)
+        return runs.print_from_store(project, named, place, sent, verbatim=as_json, title=True)
     lines_of = partial(runs.show_run, run=run, form=shown, types=types, columns=columns, color=color)
-    return runs.print_from_store(project, named, lines_of, verbatim=shown != "text", title=True)
+    return runs.print_from_store(project, named, place, lines_of, verbatim=shown != "text", title=True)
 
 
 @app.command(cls=ProjectFirst)
@@ -200,6 +205,7 @@ def compare(
         typer.Argument(metavar="RUN_ID", help="The other run's; by default the most recent run.", show_default=False),
     ] = None,
     named: p.OfProject = None,
+    place: p.Store = None,
     form: p.Form = "text",
     _debug: p.Debug = False,
 ) -> int:
@@ -218,6 +224,7 @@ def compare(
     return print_from_store(
         project,
         named,
+        place,
         lambda store: compare_runs(store, first, second, as_json=form == "json"),
         verbatim=form == "json",
         title=True,
@@ -230,9 +237,10 @@ def drop(
     project: p.Project = None,
     run: Annotated[str, typer.Argument(metavar="RUN_ID", help="The run's id or a prefix of it.", show_default=False)],
     named: p.OfProject = None,
+    place: p.Store = None,
     _debug: p.Debug = False,
 ) -> int:
     """End a durable run that waits to be resumed. What it has done on its thread is kept."""
     from llm_do.cli.actions import stored_runs as runs
 
-    return runs.print_from_store(project, named, lambda store: runs.drop_run(store, run))
+    return runs.print_from_store(project, named, place, lambda store: runs.drop_run(store, run))

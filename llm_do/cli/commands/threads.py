@@ -27,6 +27,7 @@ def list_threads(
     *,
     project: p.Project = None,
     named: p.OfProject = None,
+    place: p.Store = None,
     user: User = None,
     every_user: Annotated[bool, typer.Option("--all", help="Include the threads of every user.")] = False,
     limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Show at most N threads.")] = 20,
@@ -39,6 +40,7 @@ def list_threads(
     return threads.print_from_store(
         project,
         named,
+        place,
         lambda store: threads.list_threads(store, user, every_user=every_user, limit=limit, as_json=form == "json"),
         verbatim=form == "json",
     )
@@ -55,6 +57,7 @@ def show(
         ),
     ] = None,
     named: p.OfProject = None,
+    place: p.Store = None,
     user: User = None,
     limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Show only the latest N messages.")] = 20,
     form: p.Form = "text",
@@ -66,6 +69,7 @@ def show(
     return threads.print_from_store(
         project,
         named,
+        place,
         lambda store: threads.show_thread(store, thread, user, limit=limit, as_json=form == "json"),
         verbatim=form == "json",
     )
@@ -77,6 +81,7 @@ def config(
     project: p.Project = None,
     thread: Thread,
     named: p.OfProject = None,
+    place: p.Store = None,
     user: User = None,
     _debug: p.Debug = False,
 ) -> int:
@@ -84,7 +89,7 @@ def config(
     from llm_do.cli.actions import stored_threads as threads
 
     return threads.print_from_store(
-        project, named, lambda store: threads.show_config(store, thread, user), verbatim=True
+        project, named, place, lambda store: threads.show_config(store, thread, user), verbatim=True
     )
 
 
@@ -98,6 +103,7 @@ def set_config(
         typer.Argument(metavar="KEY=VALUE", help="A setting: JSON or text; an empty value removes it."),
     ],
     named: p.OfProject = None,
+    place: p.Store = None,
     user: User = None,
     _debug: p.Debug = False,
 ) -> int:
@@ -111,7 +117,7 @@ def set_config(
     from llm_do.cli.actions import stored_threads as threads
 
     return threads.print_from_store(
-        project, named, lambda store: threads.set_config(store, thread, values, user), verbatim=True, create=True
+        project, named, place, lambda store: threads.set_config(store, thread, values, user), verbatim=True, create=True
     )
 
 
@@ -122,6 +128,7 @@ def fork(
     thread: Thread,
     new: Annotated[str, typer.Argument(metavar="NEW", help="The new thread's id.")],
     named: p.OfProject = None,
+    place: p.Store = None,
     user: User = None,
     at: Annotated[int | None, typer.Option("--at", metavar="N", min=0, help="Copy only the first N messages.")] = None,
     _debug: p.Debug = False,
@@ -129,7 +136,7 @@ def fork(
     """Start a new thread with the history of another one."""
     from llm_do.cli.actions import stored_threads as threads
 
-    return threads.print_from_store(project, named, lambda store: threads.fork(store, thread, new, user, at=at))
+    return threads.print_from_store(project, named, place, lambda store: threads.fork(store, thread, new, user, at=at))
 
 
 @app.command(cls=ProjectFirst)
@@ -138,6 +145,7 @@ def branch(
     project: p.Project = None,
     thread: Thread,
     named: p.OfProject = None,
+    place: p.Store = None,
     user: User = None,
     at: Annotated[int | None, typer.Option("--at", metavar="N", min=0, help="Continue after message N.")] = None,
     to: Annotated[str | None, typer.Option("--to", metavar="MESSAGE", help="Continue after this message.")] = None,
@@ -146,7 +154,9 @@ def branch(
     """Continue from an earlier message. Later messages are kept as a branch. Without options, list the branches."""
     from llm_do.cli.actions import stored_threads as threads
 
-    return threads.print_from_store(project, named, lambda store: threads.branch(store, thread, user, at=at, to=to))
+    return threads.print_from_store(
+        project, named, place, lambda store: threads.branch(store, thread, user, at=at, to=to)
+    )
 
 
 @app.command(cls=ProjectFirst)
@@ -155,13 +165,14 @@ def delete(
     project: p.Project = None,
     thread: Thread,
     named: p.OfProject = None,
+    place: p.Store = None,
     user: User = None,
     _debug: p.Debug = False,
 ) -> int:
     """Delete a thread, its messages and the recorded events of its runs."""
     from llm_do.cli.actions import stored_threads as threads
 
-    return threads.print_from_store(project, named, lambda store: threads.delete(store, thread, user))
+    return threads.print_from_store(project, named, place, lambda store: threads.delete(store, thread, user))
 
 
 @app.command(cls=ProjectFirst)
@@ -170,13 +181,16 @@ def export(
     project: p.Project = None,
     thread: Thread,
     named: p.OfProject = None,
+    place: p.Store = None,
     user: User = None,
     _debug: p.Debug = False,
 ) -> int:
     """Write a thread to stdout, one JSON record a line."""
     from llm_do.cli.actions import stored_threads as threads
 
-    return threads.print_from_store(project, named, lambda store: threads.export(store, thread, user), verbatim=True)
+    return threads.print_from_store(
+        project, named, place, lambda store: threads.export(store, thread, user), verbatim=True
+    )
 
 
 @app.command("import", cls=ProjectFirst)
@@ -185,6 +199,7 @@ def import_thread(
     project: p.Project = None,
     file: Annotated[str, typer.Argument(metavar="FILE", help="What `export` wrote; - is stdin.")],
     named: p.OfProject = None,
+    place: p.Store = None,
     user: User = None,
     name: Annotated[str | None, typer.Option("--as", metavar="ID", help="Store the thread under this id.")] = None,
     _debug: p.Debug = False,
@@ -194,5 +209,9 @@ def import_thread(
 
     text = threads.read_export(file)
     return threads.print_from_store(
-        project, named, lambda store: threads.import_thread(store, text, user, name=name, source=file), create=True
+        project,
+        named,
+        place,
+        lambda store: threads.import_thread(store, text, user, name=name, source=file),
+        create=True,
     )

@@ -27,7 +27,7 @@ LD702 = Code(
     "LD702",
     "Missing environment variable",
     "error",
-    "A toolset's configuration refers to a variable that isn't set.",
+    "A toolset's configuration, or the URL of a store, refers to a variable that isn't set.",
     "set it before llm-do starts",
     wrong='"headers": {"Authorization": "Bearer ${LLM_DO_NO_SUCH_TOKEN}"}',
     right='"headers": {"Authorization": "Bearer ${PATH}"}',
@@ -35,7 +35,7 @@ LD702 = Code(
 
 
 def missing_variable(variable: str) -> Problem:
-    """A variable in a toolset's `env` or `headers`."""
+    """A variable in a toolset's `env` or `headers`, or in `threads.store`."""
     return LD702.problem(f"the environment variable {variable} is not set")
 
 

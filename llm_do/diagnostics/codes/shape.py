@@ -341,17 +341,24 @@ LD190 = Code(
     "LD190",
     "Value not supported by this version",
     "error",
-    "This version of llm-do doesn't support values of this kind, such as another kind of store for threads.",
+    "This version of llm-do doesn't support values of this kind, such as another kind of store for threads, or "
+    "the extra that they need isn't installed.",
     "write a value that this version supports",
-    wrong='"threads": {"store": "postgresql://db/threads"}',
+    wrong='"threads": {"store": "mysql://db/threads"}',
     right='"threads": {"store": "sqlite"}',
 )
 
 
 def unsupported_store(store: str) -> Problem:
     """Any other `threads.store`."""
-    message = f"`threads.store`: this version doesn't support stores of the kind `{store}`"
-    return LD190.problem(message, "write `sqlite` or `memory`")
+    message = f"`threads.store`: this version doesn't support stores of the kind `{store.partition('://')[0]}`"
+    return LD190.problem(message, "write `sqlite`, `memory` or `postgresql://...`")
+
+
+def missing_driver() -> Problem:
+    """A `threads.store` in PostgreSQL without the package that is needed for it."""
+    message = "`threads.store`: PostgreSQL needs the extra `postgres`, which isn't installed"
+    return LD190.problem(message, "run `pip install 'psycopg[binary]'`")
 
 
 def _short(text: str) -> str:

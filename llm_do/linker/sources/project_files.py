@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from llm_do.diagnostics.codes.cases import other_agent
 from llm_do.diagnostics.codes.environment import new_manifest
@@ -27,7 +28,7 @@ from llm_do.project.project import title
 if TYPE_CHECKING:
     from llm_do.formats.manifest import ManifestFile
 
-__all__ = ["ProjectFiles", "project_title", "read_project"]
+__all__ = ["ProjectFiles", "project_title", "read_project", "stated_store"]
 
 _IMPLIED_PYTHON = ("tools.py", "toolsets.py", "schemas.py")
 
@@ -122,6 +123,16 @@ def project_title(located: ProjectLocation) -> str | None:
     files = ProjectFiles(located)
     _read_manifest(located.manifest, files)
     return title(files.manifest.name, files.manifest.description) if files.manifest is not None else None
+
+
+def stated_store(located: ProjectLocation) -> str:
+    """What a project's manifest says about its store, whatever is wrong with the rest; by default `sqlite`."""
+    try:
+        data: Any = json.loads(located.manifest.read_bytes()) if located.manifest is not None else None
+        store: object = data["threads"]["store"]
+    except (OSError, ValueError, TypeError, LookupError, RecursionError):
+        return "sqlite"
+    return store if isinstance(store, str) else "sqlite"
 
 
 def _read_manifest(path: Path, files: ProjectFiles) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from pydantic_ai import Tool
     from pydantic_ai.models import Model
@@ -61,7 +62,7 @@ class SessionConfig(Protocol):
     @property
     def record(self) -> bool | None: ...
     @property
-    def store(self) -> ThreadStore | None: ...
+    def store(self) -> ThreadStore | Path | str | None: ...
     @property
     def transport(self) -> Transport | None: ...
     @property

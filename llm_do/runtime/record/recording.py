@@ -15,6 +15,8 @@ from llm_do.errors import UsageError
 from llm_do.project.thread_config import ThreadConfig
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pydantic_ai.messages import ModelMessage
 
     from llm_do.machines.machine import ToolkitState
@@ -238,8 +240,8 @@ class Recorder(Protocol):
         ...
 
 
-RECORDER: ExtensionPoint[Callable[[Project, ThreadStore | None, Callable[[str], None]], Recorder]] = ExtensionPoint(
-    "recorder"
+RECORDER: ExtensionPoint[Callable[[Project, ThreadStore | Path | str | None, Callable[[str], None]], Recorder]] = (
+    ExtensionPoint("recorder")
 )
 """Creates the recorder of a project's runs; without a store it uses the project's own."""
 
@@ -253,6 +255,6 @@ def toolkit_states(data: Mapping[str, Any]) -> dict[str, ToolkitState]:
     return {name: ToolkitState.from_dict(state) for name, state in data.items()}
 
 
-def recorder_of(project: Project, store: ThreadStore | None, notice: Callable[[str], None]) -> Recorder:
+def recorder_of(project: Project, store: ThreadStore | Path | str | None, notice: Callable[[str], None]) -> Recorder:
     """Return the recorder of a project."""
     return RECORDER.get()(project, store, notice)

@@ -13,6 +13,8 @@ from llm_do._startup.frozen import frozen
 from llm_do.text.words import did_you_mean
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pydantic_ai.messages import ModelMessage
     from pydantic_ai.models import Model
     from pydantic_ai.providers import Provider
@@ -92,7 +94,10 @@ class PlayOptions(TypedDict, total=False):
         ),
     ]
     record: Annotated[bool | None, Option("Whether runs are recorded; None records those with a thread or a user.")]
-    store: Annotated["ThreadStore | None", Option("Where threads and records are kept; None is the project's store.")]
+    store: Annotated[
+        "ThreadStore | Path | str | None",
+        Option("Where threads and records are kept: a store, a SQLite file or a URL; None is the project's store."),
+    ]
     transport: Annotated[
         "Transport | None", Option("Records model requests, or answers them without a model: see `llm_do.testing`.")
     ]

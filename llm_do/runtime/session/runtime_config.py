@@ -17,6 +17,8 @@ from llm_do.runtime.session.run_options import RuntimeOptions
 from llm_do.text.json_data import to_json_data
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pydantic_ai.models import Model
 
     from llm_do.project.project import Budget, Overrides, Project
@@ -61,7 +63,7 @@ class RuntimeConfig:
         deny: Patterns of calls to deny; a string is one pattern.
         max_steps: Maximum model requests in one agent run, for every agent; None keeps each agent's own limit.
         record: Whether runs are recorded; None records those that have a thread or a user. False never writes to disk.
-        store: Where threads and records are kept; None is the project's own store.
+        store: Where threads and records are kept: a store, a SQLite file or a URL; None is the project's own store.
         transport: Records model requests, or answers them without a model; None asks the models.
         durable: Whether each step of a run is kept on disk, so that a run that was stopped can be resumed.
         env_file: A file with keys of providers, read in addition to the project's `.env`.
@@ -78,7 +80,7 @@ class RuntimeConfig:
     deny: Sequence[str] = ()
     max_steps: int | None = None
     record: bool | None = None
-    store: ThreadStore | None = None
+    store: ThreadStore | Path | str | None = None
     transport: Transport | None = None
     durable: bool = False
     env_file: str | None = None

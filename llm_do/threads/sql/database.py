@@ -115,11 +115,15 @@ class Owners(Protocol):
         ...
 
     def claim(self) -> str:
-        """Return this process's id, and mark it as alive.
+        """Return this process's id, and mark it as alive: under another id if its mark was lost.
 
         Raises:
             StoreError: It can't be marked.
         """
+        ...
+
+    def holds(self, owner: str) -> bool:
+        """Whether this process is marked as alive under an id."""
         ...
 
     def alive(self, db: Database, owner: str) -> bool:

@@ -18,6 +18,7 @@ from llm_do.runtime.record.stored_records import Filter, Observation, RunRecord,
 from llm_do.threads.sql import exchange_rows
 from llm_do.threads.sql.database import Database
 from llm_do.threads.sql.durable.step_rows import check_attempt, write_steps
+from llm_do.threads.sql.run_owners import refuse_if_interrupted
 from llm_do.threads.store.codec import message_of
 from llm_do.threads.store.thread_settings import config_data, config_from_data
 from llm_do.threads.store.usable_history import starts_turn
@@ -207,7 +208,7 @@ def insert_events(db: Database, run: RunRecord, events: Iterable[EventRow]) -> N
 
 def write_batch(db: Database, run: RunRecord, batch: Batch) -> None:
     """Write what a run has done since the last batch, unless the run was deleted along with its thread."""
-    if db.execute("SELECT 1 FROM runs WHERE id = ?", (run.id,)).fetchone() is None:
+    if not refuse_if_interrupted(db, run):
         return
     if batch.attempt:
         check_attempt(db, run, batch.attempt)

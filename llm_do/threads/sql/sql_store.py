@@ -34,6 +34,7 @@ from llm_do.threads.sql.durable import attempts
 from llm_do.threads.sql.open_store import OpenStore
 from llm_do.threads.sql.run_beginnings import begin as begin_in, run_exists
 from llm_do.threads.sql.run_endings import conflict, finish
+from llm_do.threads.sql.run_owners import owned_again
 from llm_do.threads.sql.store_errors import ReadOnlyStoreError
 from llm_do.threads.store.codec import same_json, state_text
 from llm_do.threads.store.thread_settings import config_data
@@ -80,6 +81,9 @@ class SqlStore:
 
     async def thread(self, thread_id: str, user_id: str | None = None) -> ThreadRecord | None:
         """Return a user's thread, or None if there is none with that id."""
+        for id in (thread_id, user_id):
+            if not isinstance(id, str | None):  # pyright: ignore[reportUnnecessaryIsInstance] (a database may refuse it)
+                return None
         return await self._read(lambda db: rows.thread_record(db, user_id, thread_id))
 
     async def threads(
@@ -233,7 +237,7 @@ class SqlStore:
         """Write what a run has done since the last batch."""
         run = self._active.get(batch.run_id)
         if run is not None:
-            await self._write(lambda db: rows.write_batch(db, run, batch))
+            await self._write_of(run, batch, lambda db, run: rows.write_batch(db, run, batch))
 
     async def resume_run(self, run_id: str) -> ResumedRun:
         """Begin another attempt at a durable run that no process has."""
@@ -261,12 +265,12 @@ class SqlStore:
         if run is None:
             return
 
-        def stop(db: Database) -> None:
+        def stop(db: Database, run: RunRecord) -> None:
             rows.write_batch(db, run, batch)
             attempts.stop(db, run, status)
 
         try:
-            await self._write(stop)
+            await self._write_of(run, batch, stop)
         finally:
             self._active.pop(run.id, None)
 
@@ -293,7 +297,7 @@ class SqlStore:
         if run is None:
             return
         try:
-            clash = await self._write(lambda db: finish(db, run, ending))
+            clash = await self._write_of(run, ending.batch, lambda db, run: finish(db, run, ending))
         except BaseException:
             # Its end can't be saved; the next run on the thread finishes it like a killed one.
             self._active.pop(run.id, None)
@@ -362,6 +366,20 @@ class SqlStore:
         """Write in one transaction."""
         return await self._worker.write(job)
 
+    async def _write_of(self, run: RunRecord, batch: Batch, job: Callable[[Database, RunRecord], T]) -> T:
+        """Write something of a run that this process still has."""
+
+        def write(db: Database) -> tuple[RunRecord, T]:
+            kept = run
+            if not self._owners.holds(run.owner):
+                kept = owned_again(db, run, batch.attempt, self._owners)
+            return kept, job(db, kept)
+
+        kept, value = await self._write(write)
+        if kept is not run and self._active.get(run.id) is run:
+            self._active[run.id] = kept
+        return value
+
     def _finish_all_killed(self, db: Database) -> list[str]:
         return self._finish_killed(db, None, None)
 
@@ -369,7 +387,10 @@ class SqlStore:
         finished: list[str] = []
         alive: dict[str, bool] = {}
         for run in run_rows.open_runs(db, user, thread_id):
-            if run.owner == self._owners.own and (run.id in self._active or self._opened.has_claimed(run)):
+            active = self._active.get(run.id)
+            if active is not None and run.owner in (active.owner, self._owners.own):
+                continue
+            if run.owner == self._owners.own and self._opened.has_claimed(run):
                 continue
             if run.owner not in alive:
                 alive[run.owner] = run.owner != self._owners.own and self._owners.alive(db, run.owner)

@@ -60,6 +60,10 @@ class LockFiles:
             _lock(self._descriptor)
         return self.own
 
+    def holds(self, owner: str) -> bool:
+        """Whether this process is marked as alive under an id."""
+        return owner == self.own
+
     def alive(self, db: Database, owner: str) -> bool:
         """Check whether a process is alive, and remove its file if it isn't."""
         if owner == self.own:

@@ -8,7 +8,7 @@ import platform
 import sys
 import textwrap
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
@@ -22,8 +22,12 @@ from llm_do.ui.terminal.screen import in_ci, is_plain
 
 __all__ = ["Check", "checkup", "checkup_lines"]
 
-_EXTRAS = {"local": "xllamacpp", "otel": "opentelemetry-sdk"}
-_PACKAGES = {"local": "xllamacpp", "otel": "opentelemetry-sdk opentelemetry-exporter-otlp-proto-http"}
+_EXTRAS = {"local": "xllamacpp", "otel": "opentelemetry-sdk", "postgres": "psycopg"}
+_PACKAGES = {
+    "local": "xllamacpp",
+    "otel": "opentelemetry-sdk opentelemetry-exporter-otlp-proto-http",
+    "postgres": "'psycopg[binary]'",
+}
 """What to install for an extra, by names that an index has, whatever llm-do itself was installed from."""
 
 _SKEW = 5.0
@@ -50,8 +54,11 @@ class Check:
         return asdict(self)
 
 
-def checkup(root: Path | None) -> list[Check]:
-    """Run every check. Nothing is changed, and no network is used."""
+def checkup(root: Path | None, describe: Callable[[str], str] | None = None) -> list[Check]:
+    """Run every check. Nothing is changed, and no network is used but for the project's database.
+
+    `describe` says what there is at the URL of a database.
+    """
     return [
         _python(),
         *_packages(),
@@ -59,7 +66,7 @@ def checkup(root: Path | None) -> list[Check]:
         _sandbox(),
         _terminal(),
         _encoding(),
-        *(_project(root) if root is not None else [Check("project", "note", "none here", "llm-do init DIR")]),
+        *(_project(root, describe) if root is not None else [Check("project", "note", "none here", "llm-do init DIR")]),
     ]
 
 
@@ -146,25 +153,18 @@ def _encoding() -> Check:
     return Check("locale", "ok" if utf8 else "note", name, "" if utf8 else "Text is UTF-8 anyway; set LANG=C.UTF-8.")
 
 
-def _project(root: Path) -> Iterator[Check]:
+def _project(root: Path, describe: Callable[[str], str] | None) -> Iterator[Check]:
     yield Check("project", "ok", str(root))
     from llm_do.files.local_folder import FOLDER, NOT_LINKED, is_linked
 
-    folder = root / FOLDER
-    if is_linked(root):
-        yield Check("store", "note", f"{folder} is a link", f"Runs work but aren't recorded. {NOT_LINKED}")
+    if (store := _stated_database(root)) is not None:
+        yield _database(store, describe)
+    elif is_linked(root):
+        yield Check("store", "note", f"{root / FOLDER} is a link", f"Runs work but aren't recorded. {NOT_LINKED}")
         yield _clock(root)
         return
-    writable = os.access(folder if folder.exists() else root, os.W_OK)
-    yield Check(
-        "store",
-        "ok" if writable else "note",
-        f"{folder}" + ("" if writable else " can't be written to"),
-        "" if writable else "Runs work but aren't recorded.",
-    )
-    store = folder / "state.db"
-    if store.exists():
-        yield _store(store)
+    else:
+        yield from _file(root / FOLDER)
     from llm_do.runtime.approval import saved_approvals
 
     found = saved_approvals.load_saved_approvals(root)
@@ -174,6 +174,19 @@ def _project(root: Path) -> Iterator[Check]:
         yield Check("approvals", status, text, "`llm-do approvals list` shows them.")
     yield from _servers(root)
     yield _clock(root)
+
+
+def _file(folder: Path) -> Iterator[Check]:
+    """The store in the project's own file."""
+    writable = os.access(folder if folder.exists() else folder.parent, os.W_OK)
+    yield Check(
+        "store",
+        "ok" if writable else "note",
+        f"{folder}" + ("" if writable else " can't be written to"),
+        "" if writable else "Runs work but aren't recorded.",
+    )
+    if (folder / "state.db").exists():
+        yield _store(folder / "state.db")
 
 
 def _servers(root: Path) -> Iterator[Check]:
@@ -198,6 +211,33 @@ def _servers(root: Path) -> Iterator[Check]:
         else:
             hint = "Install it, or write the path that leads to it; `llm-do check` says where."
             yield Check(f"server {name}", "note", f"there is no program {config.command[0]!r}", hint)
+
+
+def _stated_database(root: Path) -> str | None:
+    """The database that a project's manifest names; None if it names none."""
+    from llm_do.errors import UsageError
+    from llm_do.linker.sources.project_files import stated_store
+    from llm_do.linker.sources.project_root import locate_project
+    from llm_do.project.store_location import is_database
+
+    try:
+        store = stated_store(locate_project(root))
+    except UsageError:
+        return None
+    return store if is_database(store) else None
+
+
+def _database(store: str, describe: Callable[[str], str] | None) -> Check:
+    """The project's database, if one is reached there."""
+    from llm_do.errors import LlmDoError
+    from llm_do.project.store_location import expand
+
+    if describe is None:
+        return Check("store", "note", "a database (not reached)")
+    try:
+        return Check("store", "ok", describe(expand(store, os.environ)))
+    except LlmDoError as error:
+        return Check("store", "bad", error.message, error.hint or "")
 
 
 def _store(path: Path) -> Check:

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from llm_do import __version__
+from llm_do.cli.actions.project_store import existing_store
 from llm_do.cli.actions.stored_runs import found_run, gone_line
 from llm_do.cli.process.streams import write_stderr
 from llm_do.errors import UsageError
-from llm_do.files.local_folder import FOLDER as LOCAL
 from llm_do.files.root import Root
+from llm_do.linker.sources.project_root import locate_project
 from llm_do.linker.sources.test_files import ENDING, FOLDER, read_tests
 from llm_do.project.project import Project
 from llm_do.runtime.record.events import event_from_dict
@@ -30,7 +31,6 @@ from llm_do.testing.cases.running import run_case
 from llm_do.testing.cases.workspace import open_workspace
 from llm_do.testing.cassettes.masks import Masks
 from llm_do.testing.reports.text_report import failure_lines, summary_line
-from llm_do.threads.opened_stores import open_store
 from llm_do.ui.terminal.screen import paint, wants_color
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def make_test(path: Path, run: str, results: Results, *, no_color: bool) -> int:
         UsageError: There is no such run, or no test can be made of it.
     """
     project = Project.load(path)
-    past = _read(project.root, run)
+    past = _read(path, run)
     color: Paint = partial(paint, color=results.is_terminal and wants_color(os.environ, no_color=no_color))
     files, result = _checked(path, project, past)
     for name, text in files.items():
@@ -79,10 +79,9 @@ def make_test(path: Path, run: str, results: Results, *, no_color: bool) -> int:
     return 0 if result.ok else 1
 
 
-def _read(root: Path, run: str) -> PastRun:
-    if not (root / LOCAL / "state.db").exists():
-        raise UsageError(f"nothing has been recorded in {root}", hint="Runs are recorded unless --no-record is given.")
-    store, masks = open_store(root), Masks(root, redactor())
+def _read(path: Path, run: str) -> PastRun:
+    located = locate_project(path)
+    store, masks = existing_store(located), Masks(located.root, redactor())
 
     async def read() -> tuple[PastRun, str]:
         try:

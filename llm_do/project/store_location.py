@@ -1,0 +1,76 @@
+"""What `threads.store` and `--store` say: the project's own file, memory, a PostgreSQL database, or another file.
+
+A URL may contain `${NAME}`, an environment variable. Its value isn't shown anywhere, as a URL may hold a password.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from llm_do.errors import UsageError
+
+if TYPE_CHECKING:
+    from llm_do.project.project import Project
+
+__all__ = ["expand", "is_database", "is_own_file", "variables", "with_store"]
+
+_SCHEMES = ("postgresql://", "postgres://")
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+def is_database(store: str) -> bool:
+    """Whether a text names a database, as far as one can tell without its variables.
+
+    Example:
+        >>> is_database("postgresql://db/threads"), is_database("${DATABASE_URL}"), is_database("sqlite")
+        (True, True, False)
+    """
+    return store.startswith(_SCHEMES) or _VARIABLE.match(store) is not None
+
+
+def is_own_file(store: str) -> bool:
+    """Whether a project's records are in its own file: `memory` keeps threads only."""
+    return store in ("sqlite", "memory")
+
+
+def variables(store: str) -> list[str]:
+    """The environment variables that a text refers to."""
+    return _VARIABLE.findall(store) if is_database(store) else []
+
+
+def expand(store: str, environ: Mapping[str, str]) -> str:
+    """Return the URL of a database, with the values of its variables.
+
+    Those of user and password may contain any character; a variable that is all there is holds a URL.
+
+    Raises:
+        UsageError: A variable isn't set, or the result isn't the URL of a PostgreSQL database.
+
+    Example:
+        >>> expand("postgresql://app:${DB_PASSWORD}@db/threads", {"DB_PASSWORD": "a/b"})
+        'postgresql://app:a%2Fb@db/threads'
+    """
+    for name in variables(store):
+        if not environ.get(name):
+            raise UsageError(
+                f"the environment variable {name}, which the store's URL refers to, is not set",
+                hint="Set it before llm-do starts.",
+            )
+    login, at, rest = store.rpartition("@")
+    login = _VARIABLE.sub(lambda found: quote(environ[found[1]], safe=""), login)
+    url = login + at + _VARIABLE.sub(lambda found: environ[found[1]], rest)
+    if not url.startswith(_SCHEMES):
+        raise UsageError(
+            f"{', '.join(variables(store)) or 'the store'} doesn't hold the URL of a PostgreSQL database",
+            hint="Write it as `postgresql://USER:PASSWORD@HOST:PORT/DATABASE`.",
+        )
+    return url
+
+
+def with_store(project: Project, store: str | None) -> Project:
+    """Return a project whose store is another one; None leaves it."""
+    return project if store is None else replace(project, threads=replace(project.threads, store=store))
