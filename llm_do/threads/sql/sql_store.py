@@ -199,22 +199,24 @@ class SqlStore:
             self._active[run.id] = run
             self._opened.conflicted.discard(run.id)
 
-        def begin(db: Database) -> OpenedRun | None:
-            self._owners.claim()
+        def begin(db: Database) -> tuple[str, OpenedRun] | None:
+            owned = replace(run, owner=self._owners.claim())
             if waits and self._is_claimed(db, run):
                 return None
             if run_rows.is_open(db, run.id) and not again and run.id not in self._opened.claimed:
                 self._finish_all_killed(db)
             killed = self._finish_killed(db, run.user_id, run.thread_id) if run.thread_id is not None else []
-            return begin_in(db, run, defaults, killed, again=again, beginning=beginning)
+            return owned.owner, begin_in(db, owned, defaults, killed, again=again, beginning=beginning)
 
         try:
-            opened = await self._write(begin)
-            if opened is None:
+            begun = await self._write(begin)
+            if begun is None:
                 await self._wait_for_thread(run)
                 waits = False
-                opened = await self._write(begin)
-            assert opened is not None
+                begun = await self._write(begin)
+            assert begun is not None
+            owner, opened = begun
+            self._active[run.id] = replace(run, owner=owner)
             self._opened.claimed.discard(run.id)
             return opened
         except BaseException as error:
