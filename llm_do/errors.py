@@ -10,6 +10,7 @@
     ├── StoreError                   local state (answers, weights, threads) can't be read or written
     └── RunError                     a run ended early; carries what was done so far
         ├── EntryError               the project's own code raised             failed
+        ├── GuardError               a guard refused an agent's input or output
         ├── HookError                a hook raised what is no `Exception`
         ├── ToolFailedError          a tool failed under `on_tool_error: raise`
         ├── AbortedError             a person aborted the run
@@ -53,6 +54,7 @@ __all__ = [
     "ContextValidationError",
     "DepthLimitError",
     "EntryError",
+    "GuardError",
     "HandoffLimitError",
     "HookError",
     "InputError",
@@ -238,6 +240,16 @@ class RunError(LlmDoError):
 
 class EntryError(RunError):
     """The project's own code raised; the exception is `__cause__`."""
+
+
+class GuardError(RunError):
+    """A guard refused an agent's input or output. Guards raise it with the reason, which ends the agent's call.
+
+    Example:
+        >>> def no_numbers(text: str) -> None:
+        ...     if any(letter.isdigit() for letter in text):
+        ...         raise GuardError("it has numbers in it")
+    """
 
 
 class HookError(RunError):

@@ -145,6 +145,12 @@ class AgentFile(Strict):
     context_providers: list[FunctionRef] = Field(
         default_factory=list[FunctionRef], description="Functions whose text is added to the instructions at run time."
     )
+    input_guards: list[FunctionRef] = Field(
+        default_factory=list[FunctionRef], description="Functions that check, replace or refuse what the agent gets."
+    )
+    output_guards: list[FunctionRef] = Field(
+        default_factory=list[FunctionRef], description="Functions that check, replace or refuse what the agent returns."
+    )
     template: bool = Field(
         default=False, description="Whether the instructions are a template over the input's fields."
     )

@@ -101,6 +101,9 @@ class AgentSpec:
         toolsets: Names, references, instances, factories, or other agents' specs.
         handoffs: Agents it may hand over to.
         hooks: `(HookPoint, function)` pairs.
+        input_guards: Functions of the input, and optionally the `CallContext`, that return None or a replacement, or
+            raise `GuardError`.
+        output_guards: The same for the output.
         output_type: `str`, a pydantic model or another type; or a JSON Schema (a dict).
         input_model: Validates the input, provides the tool schema and renders the prompt; None for `PromptInput`.
         max_steps: The most model requests in one run; None for the project's limit.
@@ -152,6 +155,8 @@ class AgentSpec:
     context_providers: Sequence[Any] = ()
     states: Mapping[str, Gate] = field(default_factory=dict[str, Gate])
     gate: Literal["hide", "refuse"] | None = None
+    input_guards: Sequence[Callable[..., Any]] = ()
+    output_guards: Sequence[Callable[..., Any]] = ()
 
     def add_toolkit(self, prefix: str, toolkit: ToolsetDef) -> None:
         """Add a toolkit or any other toolset; its tools are named `prefix_tool`.

@@ -60,7 +60,8 @@ versions may add keys; a program should ignore those it doesn't know.
 
 STATUSES: Mapping[Status, str] = {
     "completed": "The run completed, even if some of its calls were denied.",
-    "failed": "The project's code raised, a tool failed under `on_tool_error: raise`, or a person aborted the run.",
+    "failed": "The project's code raised, a guard refused, a tool failed under `on_tool_error: raise`, or a person "
+    "aborted the run.",
     "invalid": "Nothing ran: an option, a path or the input is invalid (2), or the project has errors (3).",
     "denied": "A call needed approval, and there was no one to ask. The output is what the agent then answered.",
     "suspended": "Reserved.",

@@ -75,8 +75,8 @@ async def _all() -> list[dict[str, Any]]:
             stream = Runtime(Project.load(folder), approvals=_answer, record=False).stream()
             seen += [event.to_dict() async for event in stream]
     failing = FunctionModel(stream_function=_fails_once(), model_name="sample")
-    spec = AgentSpec("thinker", model=failing, context_providers=[weather])
-    seen += [event.to_dict() async for event in run.stream(spec, "What is 6 times 7?")]
+    spec = AgentSpec("thinker", model=failing, context_providers=[weather], input_guards=[trim])
+    seen += [event.to_dict() async for event in run.stream(spec, " What is 6 times 7? ")]
     looping = FunctionModel(stream_function=_loops, model_name="sample")
     stream = run.stream(AgentSpec("looper", model=looping, tools=[weather]), "Go on.", approvals="approve_all")
     with suppress(LimitError):
@@ -108,6 +108,11 @@ async def _answer(_: ApprovalRequest) -> ApprovalDecision:
 def weather(*_: object) -> str:
     """Fail as if a server were down."""
     raise ConnectionError("the weather service is down")
+
+
+def trim(text: str) -> str:
+    """Remove the blanks around a question, and what follows it."""
+    return text.partition("?")[0].strip() + "?"
 
 
 def _fails_once() -> Callable[[list[ModelMessage], AgentInfo], AsyncIterator[Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
-from llm_do import Update, tool
+from llm_do import GuardError, Update, tool
 
 __all__ = ["book", "look_up"]
 
@@ -31,9 +31,21 @@ def staple(outputs: list[str]) -> str:
     return "\n---\n".join(outputs)
 
 
-def today(ctx) -> str:
+async def today(ctx) -> str:
     """Tell agents what day it is, and who they are in this run."""
-    return f"Today is {date.today().isoformat()}; you are {ctx.path}."
+    day = await ctx.step("day", lambda: date.today().isoformat())
+    return f"Today is {day}; you are {ctx.path}."
+
+
+def within_reason(journey) -> None:
+    """Refuse journeys that no one pays for."""
+    if journey.nights > 30:
+        raise GuardError(f"{journey.nights} nights are too many")
+
+
+def rounded(plan):
+    """Round the price of a plan."""
+    return plan.model_copy(update={"price": round(plan.price)})
 
 
 def started(agent) -> None:

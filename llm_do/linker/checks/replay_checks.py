@@ -52,10 +52,11 @@ def _functions(project: Project) -> Iterator[tuple[Callable[..., Any], bool]]:
     for spec, _ in every_agent(project.registry):
         if callable(spec.instructions):
             yield spec.instructions, False
+        yield from ((guard, True) for guard in (*spec.input_guards, *spec.output_guards))
         for provider in spec.context_providers:
             function = provider if inspect.isroutine(provider) else getattr(provider, "get_context", None)
             if callable(function):
-                yield function, False
+                yield function, inspect.iscoroutinefunction(function)
         yield from (
             (function, False) for kind in (spec.output_type, spec.input_model) for function in _validators(kind)
         )

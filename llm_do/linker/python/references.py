@@ -57,6 +57,14 @@ class References:
             return None
         return value
 
+    def guard(self, reference: str, place: Location) -> Callable[..., Any] | None:
+        """The function of `path.py:name` when it can be called with a value, or with a value and the context."""
+        found = self._find(reference, place)
+        value = found[0] if found is not None else None
+        if callable(value) and not inspect.isclass(value) and accepts_arguments(value, 2):
+            return value
+        return self.function(reference, place, 1, "(value) or (value, ctx)")
+
     def hook(self, reference: str, place: Location, keywords: Sequence[str]) -> Callable[..., Any] | None:
         """The function of `path.py:name` when it can be called with these keywords."""
         found = self._find(reference, place)

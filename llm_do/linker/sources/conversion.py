@@ -97,6 +97,8 @@ def agent_spec(source: AgentSource, value: AgentFile, references: References) ->
         context_providers=provider_functions(
             value.context_providers, references, lambda index: source.place(("context_providers", index))
         ),
+        input_guards=_guards(source, "input_guards", value.input_guards, references),
+        output_guards=_guards(source, "output_guards", value.output_guards, references),
         hooks=hook_functions(value.hooks, references, lambda point, index: source.place(("hooks", point, index))),
         output_type=output or value.output or str,
         input_model=input_model,
@@ -114,6 +116,14 @@ def agent_spec(source: AgentSource, value: AgentFile, references: References) ->
         states={name: _gate(each, source.key_place(("states", name))) for name, each in value.states.items()},
         gate=value.gate,
     )
+
+
+def _guards(
+    source: AgentSource, key: str, declared: Sequence[str], references: References
+) -> tuple[Callable[..., Any], ...]:
+    """The functions of `input_guards` or `output_guards`, in declared order."""
+    found = [references.guard(each, source.place((key, index))) for index, each in enumerate(declared)]
+    return tuple(each for each in found if each is not None)
 
 
 def provider_functions(

@@ -19,6 +19,7 @@ from llm_do.project.faults import find_fault, project_error
 from llm_do.project.thread_config import ThreadConfig
 from llm_do.runtime.call.call_scope import CallScope, CallSite, open_call
 from llm_do.runtime.call.context_providers import dynamic_instructions
+from llm_do.runtime.call.guards import guard_input, guard_output
 from llm_do.runtime.call.prompt import make_prompt
 from llm_do.runtime.context.budget import LoopGuard
 from llm_do.runtime.context.call_context import CallContext
@@ -117,6 +118,8 @@ async def _output(
     frame, spec, hooks = ctx.frame, built.spec, built.hooks
     if hooks:
         await hooks.call(HookPoint.START, agent=spec)
+    if spec.input_guards and not resumes:
+        await guard_input(ctx, spec.input_guards)
     frame.prompt = None if resumes else await make_prompt(frame.input, ctx.project.root)
     if ctx.run.records_steps and ctx.depth == 1 and ctx.run.recording is not None:
         frame.live = captured
@@ -144,6 +147,8 @@ async def _output(
         frame.handoff = handoff_by_text(spec, output)
     if handoff := frame.handoff:
         emit(ctx, HandoffEvent, source=spec.name, target=handoff.target, reason=handoff.reason)
+    elif spec.output_guards:
+        output = await guard_output(ctx, spec.output_guards, output, spec.output_type)
     if hooks:
         await hooks.call(HookPoint.FINISHED, agent=spec)
     return output

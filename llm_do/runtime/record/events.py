@@ -21,6 +21,7 @@ __all__ = [
     "CallStartedEvent",
     "Event",
     "EventBase",
+    "GuardEvent",
     "HandoffEvent",
     "ModelRequestEvent",
     "RetryEvent",
@@ -321,6 +322,22 @@ class HandoffEvent(EventBase):
 
 
 @frozen(kw_only=True)
+class GuardEvent(EventBase):
+    """A guard replaced an agent's input or output.
+
+    Args:
+        guard: The name of the guard.
+        side: `input` or `output`.
+        replacement: What the agent got, or returned, instead.
+    """
+
+    type: ClassVar[str] = "guard"
+    guard: str
+    side: str
+    replacement: Any
+
+
+@frozen(kw_only=True)
 class RetryEvent(EventBase):
     """A model request failed for a transient reason and is retried after `delay` seconds, or sent to another model.
 
@@ -405,6 +422,7 @@ Event: TypeAlias = (
     | ApprovalRequestedEvent
     | ApprovalResolvedEvent
     | StateChangedEvent
+    | GuardEvent
     | HandoffEvent
     | ModelRequestEvent
     | RetryEvent

@@ -75,7 +75,7 @@ class EngineModel(WrapperModel):
         await flush_record(ctx, required=False)
         outcome = await send_with_retries(
             ctx,
-            OutgoingRequest(self.wrapped, self.names, messages, settings, tools, run.streams_text()),
+            OutgoingRequest(self.wrapped, self.names, messages, settings, tools, _streams(ctx)),
             RetryPolicy(config.settings.max_retries, config.retry_delay),
             request_place(ctx),
         )
@@ -88,6 +88,12 @@ class EngineModel(WrapperModel):
         if hooks:
             await hooks.call(HookPoint.POST_LLM_CALL, agent=agent, response=response)
         return response
+
+
+def _streams(ctx: CallContext) -> bool:
+    """Whether text is emitted as it comes: not before an agent's guards have seen it."""
+    agent = ctx.frame.config.agent
+    return ctx.run.streams_text() and not (agent is not None and agent.output_guards)
 
 
 def _count_request(ctx: CallContext) -> None:

@@ -14,6 +14,7 @@ from llm_do.runtime.record.events import (
     CallFinishedEvent,
     CallStartedEvent,
     Event,
+    GuardEvent,
     HandoffEvent,
     ModelRequestEvent,
     RetryEvent,
@@ -95,6 +96,9 @@ def describe(event: Event, limit: int = 160) -> str:
             return _describe_tool_call(event, limit)
         case RetryEvent():
             return f"{retry_text(event)}: {shorten_middle(event.error, limit)}"
+        case GuardEvent():
+            found = shorten_middle(event.replacement, limit)
+            return f"the guard {sanitize(event.guard)} replaced the {event.side}: {found}"
         case HandoffEvent():
             return f"handed over to {sanitize(event.target)}: {shorten_middle(event.reason, limit)}"
         case StateChangedEvent():

@@ -11,6 +11,7 @@ from llm_do.runtime.record.events import (
     CallFinishedEvent,
     CallStartedEvent,
     Event,
+    GuardEvent,
     HandoffEvent,
     RetryEvent,
     RunFailedEvent,
@@ -156,7 +157,7 @@ class RunTree:
                 call.items.append(_Step(describe(event, _LONGEST), "quiet"))
             case WarningEvent():
                 call.items.append(_Step(f"warning: {describe(event, _LONGEST)}", "warn"))
-            case RetryEvent() | HandoffEvent() | StateChangedEvent():
+            case RetryEvent() | HandoffEvent() | StateChangedEvent() | GuardEvent():
                 call.items.append(_Step(describe(event, _LONGEST)))
             case _:
                 pass

@@ -8,6 +8,7 @@ from __future__ import annotations
 from llm_do.runtime.record.events import (
     CallFinishedEvent,
     Event,
+    GuardEvent,
     HandoffEvent,
     RetryEvent,
     RunFailedEvent,
@@ -78,7 +79,7 @@ class Transcript:
                 return self._tool(event, columns)
             case CallFinishedEvent():
                 return self._finished(event, columns)
-            case RetryEvent() | HandoffEvent():
+            case RetryEvent() | HandoffEvent() | GuardEvent():
                 return f"{truncate(event_line(event) or '', columns - 1)}\n"
             case RunFailedEvent():
                 return "".join(self._release(call_id, columns) for call_id in list(self._held))
