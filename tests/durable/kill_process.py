@@ -1,8 +1,9 @@
 """Carries out durable runs in forked processes that die at a commit, which saves importing everything each time.
 
-It reads a task from each line of stdin, as JSON (`scenario`, `root`, `thread`; `commit` and `moment`, at which the
-process dies), and prints the exit status of the process. A run that is there already is resumed, and what was in flight
-runs again. A run that ends appends its result to the file `result`.
+It reads a task from each line of stdin, as JSON (`scenario`, `root`, `thread`; the URL of a `store`, or null for the
+file of the root; `commit` and `moment`, at which the process dies), and prints the exit status of the process. A run
+that is there already is resumed, and what was in flight runs again. A run that ends appends its result to the file
+`result`.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ def die_at(number: int, moment: str) -> Callable[[Any], None]:
 
 async def carry_out(task: dict[str, Any]) -> None:
     root = Path(task["root"])
-    runtime = runtime_for(task["scenario"], root)
-    if (root / ".llm-do").exists() and await runtime.shared.recorder().find("r") is not None:
+    runtime = runtime_for(task["scenario"], root, store=task["store"])
+    if ((root / ".llm-do").exists() or task["store"]) and await runtime.shared.recorder().find("r") is not None:
         result = await runtime.execute_again("r", in_flight="repeat")
     else:
         result = await runtime.execute("go", run_id="r", thread_id=task["thread"])
@@ -66,4 +67,7 @@ for name in SCENARIOS:
     warm = runtime_for(name, Path(sys.argv[1]), durable=False, record=False, store=memory_store())
     asyncio.run(warm.execute("go"))
 for line in sys.stdin:
-    print(fork(json.loads(line)), flush=True)
+    task = json.loads(line)
+    if task["store"]:
+        import psycopg  # noqa: F401 (once, too)
+    print(fork(task), flush=True)

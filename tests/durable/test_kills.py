@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import pytest
 
 from tests.durable.scenarios import effects_of
 from tests.durable.test_resumed_runs import without_times
+from tests.support.postgres import Server
 from tests.threads.thread_support import child
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not hasattr(os, "fork"), reason="processes can't be forked")]
@@ -23,16 +24,25 @@ MOST = 80
 """More commits than any of the runs has."""
 
 
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def place_of(request: pytest.FixtureRequest) -> Callable[[], str | None]:
+    """A function that returns where a run is recorded: None for the file of its project."""
+    if request.param == "sqlite":
+        return lambda: None
+    server: Server = request.getfixturevalue("postgres")
+    return server.url
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A function that carries out a task, and returns the exit status of its process."""
     script = Path(__file__).with_name("kill_process.py")
     process = child(str(script), str(tmp_path_factory.mktemp("warm")), wait=False, stdin=subprocess.PIPE)
 
-    def carry_out(root: Path, **task: Any) -> int:
+    def carry_out(root: Path, store: str | None, **task: Any) -> int:
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdin.write(json.dumps({"root": str(root), "thread": "t", **task}) + "\n")
+        process.stdin.write(json.dumps({"root": str(root), "store": store, "thread": "t", **task}) + "\n")
         process.stdin.flush()
         answer = process.stdout.readline()
         assert answer, process.stderr and process.stderr.read()
@@ -53,23 +63,24 @@ def result_of(root: Path) -> Any:
     [("nested", ("before", "after")), ("gather", ("after",)), ("gates", ("before",))],
 )
 def test_a_run_survives_a_kill_at_every_commit(
-    scenario: str, moments: tuple[str, ...], server: Any, tmp_path: Path
+    scenario: str, moments: tuple[str, ...], server: Any, place_of: Callable[[], str | None], tmp_path: Path
 ) -> None:
     whole = tmp_path / "whole"
     whole.mkdir()
-    assert server(whole, scenario=scenario) == 0
+    assert server(whole, place_of(), scenario=scenario) == 0
     expected, done = result_of(whole), Counter(effects_of(whole))
 
     for number in range(MOST):
         for moment in moments:
             root = tmp_path / f"{number}-{moment}"
             root.mkdir()
-            status = server(root, scenario=scenario, commit=number, moment=moment)
+            place = place_of()
+            status = server(root, place, scenario=scenario, commit=number, moment=moment)
             if status == 0:
                 assert number > 10  # it has more commits than that
                 return
             assert status == signal.SIGKILL
-            assert server(root, scenario=scenario) == 0, (number, moment)
+            assert server(root, place, scenario=scenario) == 0, (number, moment)
             assert result_of(root) == expected, (number, moment)
             after = Counter(effects_of(root))
             # Only what was in flight ran again, and nothing is missing.

@@ -51,12 +51,10 @@ _NO_CODE = (
 
 def is_lost(error: BaseException) -> bool:
     """Whether an error says that the connection is gone."""
-    from psycopg import InterfaceError, OperationalError
+    from psycopg import Error, InterfaceError, OperationalError
 
-    if isinstance(error, InterfaceError):
-        return True
-    code = error.sqlstate if isinstance(error, OperationalError) else None
-    return isinstance(error, OperationalError) and (code is None or code.startswith(_LOST))
+    code = error.sqlstate if isinstance(error, Error) else None
+    return code.startswith(_LOST) if code else isinstance(error, InterfaceError | OperationalError)
 
 
 def is_transient(error: BaseException) -> bool:

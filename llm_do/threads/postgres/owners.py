@@ -50,6 +50,7 @@ class AdvisoryLocks:
         """Return this process's id, and mark it as alive: under another id if its lock was lost."""
         with self._guard:
             if self._held is not None and self._held.is_lost:
+                self._held.release()
                 self._held = None
                 self.own = uuid.uuid4().hex
             if self._held is None:

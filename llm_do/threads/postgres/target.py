@@ -95,7 +95,7 @@ def target_of(url: str) -> Target:
         StoreError: psycopg isn't installed.
         UsageError: It isn't a valid URL.
     """
-    from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+    from urllib.parse import parse_qsl, quote, urlencode
 
     try:
         from psycopg import ProgrammingError
@@ -107,11 +107,11 @@ def target_of(url: str) -> Target:
         ) from None
     hint = "Write it as `postgresql://USER:PASSWORD@HOST:PORT/DATABASE`, with other characters as `%XX`."
     try:
-        parts = urlsplit(url)
-        options = parse_qsl(parts.query, keep_blank_values=True)
+        base, _, query = url.partition("?")
+        options = parse_qsl(query, keep_blank_values=True)
         schema = dict(options).get("schema", SCHEMA)
-        query = urlencode([each for each in options if each[0] != "schema"], quote_via=quote)
-        parameters = conninfo_to_dict(urlunsplit(parts._replace(query=query)))
+        others = urlencode([each for each in options if each[0] != "schema"], quote_via=quote)
+        parameters = conninfo_to_dict(f"{base}?{others}" if others else base)
     except (ProgrammingError, ValueError):  # their texts may contain the password
         raise UsageError("the URL of the store isn't valid", hint=hint) from None
     if not _SCHEMA.fullmatch(schema):
