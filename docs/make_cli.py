@@ -10,7 +10,7 @@ from pathlib import Path
 
 from typer.main import get_command
 
-from llm_do.cli.app import COMMANDS, run
+from llm_do.cli.app import COMMANDS, command_module, run
 
 PAGE = Path(__file__).with_name("cli.md")
 
@@ -30,7 +30,7 @@ def page() -> str:
     parts = [HEAD, f"```text\n{_help([])}```\n"]
     for name in COMMANDS:
         parts.append(f"## {name}\n\n```text\n{_help([name])}```\n")
-        group = get_command(import_module(f"llm_do.cli.commands.{name}").app)
+        group = get_command(import_module(command_module(name)).app)
         parts += [
             f"### {name} {command}\n\n```text\n{_help([name, command])}```\n"
             for command in getattr(group, "commands", ())

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
+import tempfile
 import threading
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -43,12 +45,20 @@ def pytest_configure(config: pytest.Config) -> None:
     for name in [name for name in os.environ if CHANGES_A_RUN.fullmatch(name)]:
         del os.environ[name]
     os.environ["TERM"] = "xterm"
+    # Tests trust what they write; those of trust itself remove this.
+    os.environ["LLM_DO_TRUST"] = "1"
+    os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="llm-do-state-")
     if threading.current_thread() is threading.main_thread():
         if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
             signal.signal(signal.SIGHUP, signal.SIG_DFL)
     settings.load_profile("thorough" if config.option.markexpr == "slow" else "quick")
+
+
+def pytest_unconfigure() -> None:
+    """Remove what the tests have kept for the person who runs them."""
+    shutil.rmtree(os.environ["XDG_STATE_HOME"], ignore_errors=True)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Annotated, Any, cast
 
@@ -12,12 +12,13 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from llm_do import __version__
+from llm_do._startup.code_access import Access, closed_folders
 from llm_do._startup.plain_commands import make_lean
 from llm_do.cli.actions import failure
 from llm_do.cli.process.streams import claim_stdout, warn
 from llm_do.errors import UsageError
 
-__all__ = ["COMMANDS", "run"]
+__all__ = ["ACCESS", "COMMANDS", "access_of", "command_module", "run"]
 
 COMMANDS: dict[str, str] = {
     "run": "Run a project.",
@@ -29,6 +30,7 @@ COMMANDS: dict[str, str] = {
     "tools": "List the tools that an agent's model sees.",
     "approvals": "List, revoke and explain approvals.",
     "init": "Create a small project that runs.",
+    "trust": "Trust a folder, so that its code runs without a question.",
     "doctor": "Check this machine's setup.",
     "models": "List available models, or download the local one.",
     "threads": "Show, change and copy conversations.",
@@ -36,7 +38,36 @@ COMMANDS: dict[str, str] = {
     "mcp": "Serve a project's agents and flows to an MCP client.",
     "schema": "Print the JSON Schema of project files, for editors.",
 }
-"""Name to the line that `--help` shows, with which the command's help begins; `llm_do.cli.commands.NAME` holds it."""
+"""Name to the line that `--help` shows, with which the command's help begins; `command_module` says where it is."""
+
+ACCESS: Mapping[str, Access] = {
+    "run": "runs",
+    "resume": "runs",
+    "chat": "runs",
+    "mcp": "runs",
+    "check": "looks",
+    "test": "runs",
+    "graph": "looks",
+    "tools": "looks",
+    "approvals list": "reads",
+    "approvals revoke": "reads",
+    "approvals accept": "reads",
+    "approvals explain": "looks",
+    "init": "reads",
+    "trust": "reads",
+    "doctor": "reads",
+    "models": "reads",
+    "threads": "reads",
+    "runs": "reads",
+    "schema": "reads",
+}
+"""What each command does with a project: it runs it, looks at what it is made of, or never needs its code.
+
+One that isn't listed reads, and can import nothing of a project; `llm_do.cli.actions.admission` asks for the others.
+"""
+
+_SETUP = ("doctor", "init", "models", "schema", "trust")
+"""The commands in `llm_do.cli.commands.setup`."""
 
 _BAD_USAGE = cast("type[Exception]", typer.BadParameter.__base__)
 """What Typer raises for invalid arguments; it exports only this class's relatives, under a name that has moved."""
@@ -57,7 +88,7 @@ class Commands(TyperGroup):
         """Import the command from its module."""
         if cmd_name not in COMMANDS:
             return None
-        command = get_command(import_module(f"llm_do.cli.commands.{cmd_name}").app)
+        command = get_command(import_module(command_module(cmd_name)).app)
         command.name = cmd_name
         return command
 
@@ -113,6 +144,32 @@ def run(args: Sequence[str]) -> int:
             return failure.report(fault, failure.requested_output(args), claim_stdout())
     if args[:1] == ["help"]:
         args = [*args[1:], "--help"]
+    with closed_folders(access_of(args)):
+        return _carry_out(args)
+
+
+def command_module(name: str) -> str:
+    """Return the name of the module that holds a command.
+
+    Example:
+        >>> command_module("run"), command_module("doctor")
+        ('llm_do.cli.commands.run', 'llm_do.cli.commands.setup.doctor')
+    """
+    return f"llm_do.cli.commands.setup.{name}" if name in _SETUP else f"llm_do.cli.commands.{name}"
+
+
+def access_of(args: Sequence[str]) -> Access:
+    """Return what the command of a command line does with a project.
+
+    Example:
+        >>> access_of(["approvals", "explain", "send"]), access_of(["approvals", "list"]), access_of(["--version"])
+        ('looks', 'reads', 'reads')
+    """
+    words = [arg for arg in args if not arg.startswith("-")][:2]
+    return ACCESS.get(" ".join(words)) or ACCESS.get(words[0] if words else "", "reads")
+
+
+def _carry_out(args: Sequence[str]) -> int:
     try:
         code = get_command(_root).main(list(args), prog_name="llm-do", standalone_mode=False)
     except _BAD_USAGE as error:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from llm_do.formats.manifest import EntryFile
 
-__all__ = ["find_entry"]
+__all__ = ["find_entry", "unread_entry"]
 
 
 def find_entry(
@@ -44,6 +44,18 @@ def find_entry(
     if declared.flow is not None:
         return _flow(declared, declared.flow, files, names)
     return _agent(declared, declared.agent, files, names, owners) if declared.agent is not None else None
+
+
+def unread_entry(files: ProjectFiles) -> EntrySpec | None:
+    """Return the entry that the manifest declares in a Python file which wasn't imported."""
+    declared = files.manifest.entry if files.manifest is not None else None
+    if declared is None:
+        return None
+    key = next((key for key in ("function", "flow", "agent") if getattr(declared, key) is not None), None)
+    if key is None:
+        return None
+    name = str(getattr(declared, key)).rpartition(":")[2]
+    return EntrySpec("function", name, args=declared.args, place=files.place("entry", key))
 
 
 def _flow(declared: EntryFile, name: str, files: ProjectFiles, names: Names) -> EntrySpec | None:

@@ -6,19 +6,21 @@ no provider imported, no network touched. Each step's work is in a module of its
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import FunctionType
 
+from llm_do._startup.code_access import is_open
 from llm_do._startup.frozen import frozen
 from llm_do._startup.process import paused_collector
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.errors import LinkError
+from llm_do.linker.analysis.broken_files import broken_names
 from llm_do.linker.analysis.inventory import AgentTools, Inventory, KnownTool, Origin
-from llm_do.linker.analysis.names import Broken, Names
+from llm_do.linker.analysis.names import Names
+from llm_do.linker.analysis.survey import LeftOut, Survey, left_out, survey, without_unread
 from llm_do.linker.checks.agent_checks import CHECKS, check_agent, check_environment, check_model, check_template
 from llm_do.linker.checks.agent_circles import find_circles
 from llm_do.linker.checks.rule_checks import (
@@ -33,7 +35,7 @@ from llm_do.linker.checks.server_checks import check_servers
 from llm_do.linker.checks.store_checks import check_store
 from llm_do.linker.checks.tool_checks import check_functions, check_limits, check_tool_names, tools_given_by_code
 from llm_do.linker.checks.unused_names import find_unused, listed_names
-from llm_do.linker.entry import find_entry
+from llm_do.linker.entry import find_entry, unread_entry
 from llm_do.linker.flow_linker import check_flows, check_given_tools, register_flows
 from llm_do.linker.python.exports import Export, is_toolset, read_exports
 from llm_do.linker.python.python_files import Modules, PythonFiles, Watch, load_python_files
@@ -70,11 +72,15 @@ class LinkReport:
         project: The project, None when there are errors.
         diagnostics: Everything that was found, sorted by place.
         root: The project's folder, which the diagnostics' paths are relative to.
+        left_out: What is missing from the project because its folder is closed (`llm_do._startup.code_access`).
+        survey: What a closed folder would run; None for one that is open, or whose manifest can't be read.
     """
 
     project: Project | None
     diagnostics: tuple[Diagnostic, ...]
     root: Path
+    left_out: LeftOut | None = None
+    survey: Survey | None = None
 
 
 _NOTED = 20
@@ -107,6 +113,11 @@ def check_project(path: Path | ProjectLocation, *, watch: Watch | None = None) -
             project = _finish(linked, found)
             if project is None and linked.python.space is not None:
                 linked.python.space.forget()
+            if not is_open(files.root):
+                taken, unread = linked.names.taken, linked.python.unread
+                seen = survey(files, taken, unread)
+                missing = left_out(files, taken, unread)
+                return LinkReport(project, _sorted(found), files.root, missing, seen)
     return LinkReport(project, _sorted(found), files.root)
 
 
@@ -126,7 +137,7 @@ class _Linked:
     def __post_init__(self) -> None:
         manifest = self.files.manifest
         dollars = manifest is not None and manifest.runtime.budget.cost_usd is not None
-        self.names = Names(_broken(self.files, self.python), root=self.files.root, dollars=dollars)
+        self.names = Names(broken_names(self.files, self.python), root=self.files.root, dollars=dollars)
         patterns = manifest.python_files if manifest is not None else []
         self.references = References(self.files.root, self.python, self.files.python_labels, patterns)
         self.inventory = Inventory(self.names.taken)
@@ -166,6 +177,8 @@ def _finish(linked: _Linked, found: list[Diagnostic]) -> Project | None:
     check_shells(linked.files, linked.names)
     check_rules(policy, linked.subjects, linked.files, linked.names)
     entry = find_entry(linked.files, linked.names, linked.owners, linked.references)
+    if entry is None and linked.python.unread:
+        entry = unread_entry(linked.files)
     check_escalations(entry, linked.tools, policy, linked.files, linked.names)
     check_kinds(linked.tools, policy, linked.files, linked.names, linked.owners)
     project = _assemble(linked, entry, policy)
@@ -173,7 +186,8 @@ def _finish(linked: _Linked, found: list[Diagnostic]) -> Project | None:
     found += linked.files.new_code.diagnostics()
     if project is None or _has_errors(found):
         return None
-    unused = _unused(linked, project.entry)
+    # What unread files use can't be known, so nothing counts as unused.
+    unused = () if linked.python.unread else _unused(linked, project.entry)
     found += unused
     manifest = linked.files.manifest
     if manifest is None or "max_depth" not in manifest.runtime.model_fields_set:
@@ -181,22 +195,6 @@ def _finish(linked: _Linked, found: list[Diagnostic]) -> Project | None:
     for run in CHECKS:
         found += run(project)
     return None if _has_errors(found) else replace(project, warnings=_sorted(found))
-
-
-def _broken(files: ProjectFiles, python: PythonFiles) -> Broken:
-    names = {name for source in files.agents if source.failed for name in source.names}
-    failed = [path for path, label in zip(files.python, files.python_labels, strict=True) if label in python.failed]
-    names |= {path.stem for path in failed}
-    words = {word for path in failed for word in re.findall(r"[\w-]+", _text_of(path))}
-    return Broken(names, words, python=bool(failed), anything=files.lists_unread)
-
-
-def _text_of(path: Path) -> str:
-    """The text of a file that could not be imported, empty when it can't be read."""
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
 
 
 def _register_agents(linked: _Linked) -> None:
@@ -334,7 +332,7 @@ def _assemble(linked: _Linked, entry: EntrySpec | None, policy: Policy) -> Proje
     return Project(
         root=files.root,
         entry=entry,
-        registry=Registry(linked.names.taken),
+        registry=_registry(linked),
         manifest=files.located.manifest,
         name=manifest.name,
         description=manifest.description,
@@ -366,11 +364,16 @@ def _without_manifest(linked: _Linked, entry: EntrySpec) -> Project:
     return Project(
         files.root,
         entry,
-        Registry(linked.names.taken),
+        _registry(linked),
         files=_paths(linked),
         python_files=[*files.python, *linked.references.unlisted],
         modules=_modules(linked),
     )
+
+
+def _registry(linked: _Linked) -> Registry:
+    taken = linked.names.taken
+    return Registry(without_unread(taken) if linked.python.unread else taken)
 
 
 def _paths(linked: _Linked) -> list[Path]:

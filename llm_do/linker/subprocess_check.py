@@ -20,11 +20,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from llm_do._startup.code_access import is_open
 from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.codes import Problem, python as problems
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.diagnostics.labels import file_label
 from llm_do.errors import UsageError
+from llm_do.linker.analysis.survey import LeftOut
 from llm_do.linker.linker import LinkReport, check_project
 from llm_do.linker.sources.project_files import read_project
 from llm_do.linker.sources.project_root import locate_project
@@ -53,11 +55,13 @@ class CheckResult:
         diagnostics: Everything, sorted by place.
         root: The folder that the diagnostics' paths are relative to.
         data: What the task made of the project; None when it doesn't link, or there was no task.
+        left_out: What is missing because the folder is closed.
     """
 
     diagnostics: tuple[Diagnostic, ...]
     root: Path
     data: Any = None
+    left_out: LeftOut | None = None
 
     @property
     def failed(self) -> bool:
@@ -88,10 +92,13 @@ def check_in_subprocess(
     seconds: float = SECONDS,
     tests: bool = False,
 ) -> CheckResult:
-    """Link the project at `path` and report, on its `tests` too if asked, whatever its Python files do."""
+    """Link the project at `path` and report, on its `tests` too if asked, whatever its Python files do.
+
+    A folder that is closed is linked as text, without a subprocess.
+    """
     located = locate_project(path)
     files = read_project(located)
-    if not files.readable or not files.python:
+    if not files.readable or not files.python or not is_open(located.root):
         return _here(check_with_tests(path) if tests else check_project(path), task, options or {})
     refused: dict[str, Diagnostic] = {}
     for _ in range(_ATTEMPTS):
@@ -123,7 +130,7 @@ def run_task(report: LinkReport | TestedProject, task: str | None, options: Mapp
 
 
 def _here(report: LinkReport | TestedProject, task: str | None, options: Mapping[str, Any]) -> CheckResult:
-    return CheckResult(report.diagnostics, report.root, run_task(report, task, options))
+    return CheckResult(report.diagnostics, report.root, run_task(report, task, options), report.left_out)
 
 
 def _ask(request: Mapping[str, Any], root: Path, limit: float) -> CheckResult | _End:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.diagnostic import Diagnostic
+from llm_do.linker.analysis.survey import LeftOut
 from llm_do.linker.checks.case_checks import check_cases
 from llm_do.linker.linker import LinkReport, check_project
 from llm_do.linker.python.python_files import Watch
@@ -30,6 +31,7 @@ class TestedProject:
         diagnostics: Everything that was found, sorted by place.
         root: The project's folder, which the diagnostics' paths are relative to.
         tests: Its test files.
+        left_out: What is missing from the project because its folder is closed.
     """
 
     __test__ = False
@@ -38,6 +40,7 @@ class TestedProject:
     diagnostics: tuple[Diagnostic, ...]
     root: Path
     tests: tuple[TestSource, ...]
+    left_out: LeftOut | None = None
 
     @property
     def failed(self) -> bool:
@@ -60,12 +63,13 @@ def check_with_tests(path: Path, *, watch: Watch | None = None) -> TestedProject
     report = check_project(path, watch=watch)
     tests = tuple(read_tests(report.root))
     found = [*report.diagnostics, *(item for source in tests for item in source.diagnostics)]
-    if report.project is not None:
+    # Cases speak of tools, which aren't all known where Python files were left out.
+    if report.project is not None and report.left_out is None:
         found += (faults := check_cases(report.project, tests))
         for agents in _variants(tests) if not faults else ():
             found += check_variant(path, agents, watch=watch).diagnostics
     unique = sorted(dict.fromkeys(found), key=lambda item: (item.place, item.code, item.message))
-    return TestedProject(report.project, tuple(unique), report.root, tests)
+    return TestedProject(report.project, tuple(unique), report.root, tests, report.left_out)
 
 
 def _variants(tests: Sequence[TestSource]) -> list[Mapping[str, str]]:

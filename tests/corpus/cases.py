@@ -13,6 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from llm_do._startup.code_access import closed_folders
+from llm_do.cli.actions.admission import Admission
+from llm_do.diagnostics.codes.environment import left_out_code
+from llm_do.diagnostics.diagnostic import Location
 from llm_do.linker.subprocess_check import CheckResult, check_in_subprocess
 from llm_do.linker.test_linker import check_with_tests
 
@@ -139,11 +143,22 @@ def linked(case: Case) -> CheckResult:
             root = write(case, Path(folder))
             if harms(case):
                 found = check_in_subprocess(root, seconds=5)
+            elif case.code == "LD710":
+                found = _as_text(root)
             else:
                 report = check_with_tests(root)
                 found = CheckResult(report.diagnostics, report.root)
         _LINKED[case.source] = found
     return _LINKED[case.source]
+
+
+def _as_text(root: Path) -> CheckResult:
+    """What a strict check finds in a folder that isn't trusted."""
+    with closed_folders("looks"):
+        report = check_with_tests(root)
+        notice = Admission(root, open=False, text_only=True).notice(report.left_out)
+    fault = left_out_code(str(notice)).at(Location("project.json"))
+    return CheckResult((*report.diagnostics, fault), report.root)
 
 
 _LINKED: dict[tuple[Path, int], CheckResult] = {}

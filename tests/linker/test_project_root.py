@@ -105,3 +105,21 @@ def test_the_search_ends_where_a_folder_belongs_to_somebody_else(make: Make) -> 
     os.chown(root / "shared", 4711, 4711)
     with pytest.raises(UsageError, match="no project here"):
         find_project(root / "shared" / "mine" / "deep")
+
+
+def test_the_search_ends_where_others_may_write(make: Make) -> None:
+    root = make({"shared/project.json": "{}", "shared/mine/deep/readme.md": ""})
+    assert find_project(root / "shared" / "mine" / "deep").root == root / "shared"
+    (root / "shared").chmod(0o1777)
+    with pytest.raises(UsageError):
+        find_project(root / "shared" / "mine" / "deep")
+    assert find_project(root / "shared").root == root / "shared"
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
+def test_the_manifest_of_another_user_is_not_found_upwards(make: Make) -> None:
+    root = make({"project.json": "{}", "deep/readme.md": ""})
+    os.chown(root / "project.json", 65534, -1)
+    with pytest.raises(UsageError):
+        find_project(root / "deep")
+    assert find_project(root).root == root

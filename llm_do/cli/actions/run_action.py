@@ -12,12 +12,13 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from llm_do._startup.code_access import is_open
 from llm_do._startup.process import import_httpx
 from llm_do.cli.actions import failure
 from llm_do.cli.arguments.target import resolve
 from llm_do.cli.process.signals import Interrupts, kill_children
 from llm_do.cli.process.streams import PIPE_CLOSED, Results, claim_stdout, ensure_open, warn
-from llm_do.errors import LinkError, StoreError, UsageError
+from llm_do.errors import InputError, LinkError, StoreError, UsageError
 
 if TYPE_CHECKING:
     from llm_do.cli.actions.session import Session
@@ -109,11 +110,17 @@ def _run(options: CommandOptions, results: Results, interrupts: Interrupts) -> i
     from llm_do.cli.arguments.run_input import gather_input
 
     notice = _notice(options.output)
-    value = gather_input(project, options.input, target.prompt, options.entry, notice)
+    known = is_open(project.root)
+    try:
+        value = gather_input(project, options.input, target.prompt, options.entry, notice)
+    except InputError:
+        if known:  # else the input's model may be in a file that wasn't imported
+            raise
+        value = None
     if options.dry_run:
         from llm_do.cli.actions.dry_run import show
 
-        return show(project, options, value, results)
+        return show(project, options, value, results, needed=known)
     if options.output.verbosity < 0 and not sys.warnoptions:
         warnings.simplefilter("ignore")
     from llm_do.cli.actions.session import Session
@@ -173,17 +180,21 @@ def link(path: os.PathLike[str], options: CommandOptions) -> Project:
     """Link the project and show its errors, with `-v` its warnings too."""
     from pathlib import Path
 
+    from llm_do.cli.actions.admission import admit
     from llm_do.cli.actions.link_report import show
     from llm_do.linker.linker import check_project
     from llm_do.project.store_location import with_store
 
+    no_color = options.output.no_color
+    admission = admit(Path(path), trust=options.input.trust, looks=options.dry_run, no_color=no_color)
     try:
         report = check_project(Path(path))
     finally:
         ensure_open()
     output, session = options.output, options.session
     if report.project is None or output.verbosity >= 1:
-        show(report, no_color=output.no_color)
+        show(report, no_color=no_color)
+    admission.say(report.left_out)
     if report.project is None:
         raise LinkError("the project does not link", report.diagnostics)
     if session.models:
@@ -194,7 +205,7 @@ def link(path: os.PathLike[str], options: CommandOptions) -> Project:
             check_agents(parse_override(session.models), report.project)
         else:
             named_models(session.models, report.project)
-    if output.verbosity >= 0:
+    if output.verbosity >= 0 and admission.open:
         _warn_of_idle_patterns(report.project, session.shared)
     return with_store(report.project, session.store)
 

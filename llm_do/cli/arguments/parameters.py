@@ -19,6 +19,7 @@ __all__ = [
     "OfProject",
     "Project",
     "Store",
+    "Trust",
     "agents_here",
 ]
 
@@ -82,4 +83,7 @@ ImportSeconds = Annotated[
 Form = Annotated[Literal["text", "json"], typer.Option("--format", help="Text for people, or JSON for programs.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
 """Every command takes it; `app.run` looks for it among the arguments when it reports an error."""
+Trust = Annotated[
+    bool, typer.Option("--trust", help="Trust the project's folder for this command, as LLM_DO_TRUST=1 does.")
+]
 NoColor = Annotated[bool, typer.Option("--no-color", help="Don't use colours.")]

@@ -47,6 +47,7 @@ class InputOptions:
         typer.Option("--attach", metavar="FILE", help="Attach a file to the input, - for stdin; repeatable."),
     ] = ()
     named: p.OfProject = None
+    trust: p.Trust = False
 
 
 @frozen

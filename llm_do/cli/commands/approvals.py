@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from llm_do._startup.plain_commands import LeanCommand, LeanGroup
 from llm_do.cli.arguments import parameters as p
 from llm_do.cli.arguments.project_first import ProjectFirst
+
+if TYPE_CHECKING:
+    from llm_do.cli.actions.admission import Admission
+    from llm_do.linker.subprocess_check import CheckResult
 
 __all__ = ["app"]
 
@@ -187,6 +192,7 @@ def explain(
         list[str] | None, typer.Option("--deny", metavar="PATTERN", help="As for `run`; repeatable.")
     ] = None,
     form: p.Form = "text",
+    trust: p.Trust = False,
     seconds: p.ImportSeconds = p.IMPORT_SECONDS,
     _debug: p.Debug = False,
 ) -> int:
@@ -217,11 +223,14 @@ def explain(
         if "-p" in words:
             error.hint = "After the tool, -p belongs to the call. Write --project, or -p before the tool."
         raise
-    from llm_do.linker.subprocess_check import check_in_subprocess
+    from llm_do.cli.actions.admission import admit
+
+    admission = admit(path, trust=trust)
     from llm_do.ui.reports.explanation import explanation_lines
 
     call = {"words": list(words), "allow": list(allow or ()), "deny": list(deny or ())}
-    found = check_in_subprocess(path, "llm_do.ui.reports.explanation:explain_data", call, seconds=seconds)
+    found = _linked(path, call, seconds, admission)
+    admission.say(found.left_out)
     if found.data is None:
         show(found)
         return 3
@@ -230,6 +239,19 @@ def explain(
     else:
         results.write_lines(explanation_lines(found.data))
     return 0
+
+
+def _linked(path: Path, call: dict[str, Any], seconds: float, admission: Admission) -> CheckResult:
+    """Explain a call; a tool that isn't found may be in a file that wasn't imported."""
+    from llm_do.errors import UsageError
+    from llm_do.linker.subprocess_check import check_in_subprocess
+
+    try:
+        return check_in_subprocess(path, "llm_do.ui.reports.explanation:explain_data", call, seconds=seconds)
+    except UsageError as error:
+        if not admission.open:
+            error.hint = f"Its folder isn't trusted, so no Python file was imported: {admission.remedy}."
+        raise
 
 
 def _root(project: str | None, named: str | None):

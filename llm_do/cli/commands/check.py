@@ -44,6 +44,10 @@ def check(
         ),
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with code 3 on warnings too.")] = False,
+    text_only: Annotated[
+        bool, typer.Option("--text-only", help="Import no Python files, and report what is known without them.")
+    ] = False,
+    trust: p.Trust = False,
     seconds: p.ImportSeconds = p.IMPORT_SECONDS,
     _debug: p.Debug = False,
     no_color: p.NoColor = False,
@@ -56,6 +60,7 @@ def check(
       llm-do check examples/receipts --strict
       llm-do check --format github
       llm-do check --explain LD604
+      llm-do check --text-only
     """
     from llm_do._startup.process import disable_plugins
     from llm_do.cli.actions.link_report import as_text, from_here
@@ -68,8 +73,13 @@ def check(
         return 0
     disable_plugins()
     path = project_at(project, named)
+    from llm_do.cli.actions.admission import admit
+
+    admission = admit(path, trust=trust, text_only=text_only, no_color=no_color)
+    from llm_do.diagnostics.codes.environment import left_out_code
+    from llm_do.diagnostics.diagnostic import Location
     from llm_do.linker.sources.project_files import project_title
-    from llm_do.linker.sources.project_root import locate_project
+    from llm_do.linker.sources.project_root import MANIFEST, locate_project
     from llm_do.linker.subprocess_check import check_in_subprocess
     from llm_do.text.sanitizer import escape_controls
     from llm_do.ui.reports.diagnostic_text import render_github, render_json, summary
@@ -78,6 +88,8 @@ def check(
 
     report = check_in_subprocess(path, seconds=seconds, tests=True)
     approvals, faults = _permanent_approvals(report.root)
+    notice = admission.notice(report.left_out)
+    faults += [left_out_code(notice).at(Location(MANIFEST))] if notice and strict else []
     report = replace(report, diagnostics=(*report.diagnostics, *faults, *sandbox_warnings(path)))
     if form == "json":
         results.write(render_json(report.diagnostics))
@@ -93,6 +105,8 @@ def check(
         warn(summary(report.diagnostics))
         for line in approvals:
             warn(line)
+    if not strict:
+        admission.say(report.left_out)
     return 3 if report.failed or (strict and report.diagnostics) else 0
 
 

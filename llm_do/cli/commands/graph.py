@@ -39,6 +39,7 @@ def graph(
             show_default=False,
         ),
     ] = None,
+    trust: p.Trust = False,
     seconds: p.ImportSeconds = p.IMPORT_SECONDS,
     _debug: p.Debug = False,
     no_color: p.NoColor = False,
@@ -58,6 +59,9 @@ def graph(
     results = claim_stdout()
     disable_plugins()
     path = project_at(project, named)
+    from llm_do.cli.actions.admission import admit
+
+    admission = admit(path, trust=trust, no_color=no_color)
     from llm_do.linker.subprocess_check import check_in_subprocess
     from llm_do.ui.reports import project_graph as drawing
     from llm_do.ui.terminal.screen import wants_color
@@ -69,6 +73,7 @@ def graph(
     found = check_in_subprocess(path, task, options, seconds=seconds)
     if found.data is None or permissions:
         show(found, no_color=no_color)
+    admission.say(found.left_out)
     if found.data is None:
         return 3
     if states is not None:

@@ -45,6 +45,7 @@ def resume(
         ),
     ] = 0,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Show only errors on stderr.")] = False,
+    trust: p.Trust = False,
     debug: p.Debug = False,
     no_color: p.NoColor = False,
 ) -> int:
@@ -63,7 +64,7 @@ def resume(
 
     return start(
         ResumeOptions(run, in_flight, accept_changes),
-        InputOptions(named=named),
+        InputOptions(named=named, trust=trust),
         SessionOptions({}, approve_all=approve_all, reject_all=reject_all, store=store),
         OutputOptions(output, verbose, quiet, debug, no_color),
     )

@@ -89,6 +89,7 @@ def run(
             "--from", metavar="RUN", help="Make a test of a recorded run, by its id or a prefix.", show_default=False
         ),
     ] = None,
+    trust: p.Trust = False,
     seconds: p.ImportSeconds = p.IMPORT_SECONDS,
     _debug: p.Debug = False,
     no_color: p.NoColor = False,
@@ -135,5 +136,6 @@ def run(
         run=past,
         seconds=seconds,
         no_color=no_color,
+        trust=trust,
     )
     return run_tests(options, results)

@@ -32,6 +32,7 @@ def tools(
         bool,
         typer.Option("--connect", help="Ask MCP servers for their tools first, and remember them for other commands."),
     ] = False,
+    trust: p.Trust = False,
     seconds: p.ImportSeconds = p.IMPORT_SECONDS,
     _debug: p.Debug = False,
     no_color: p.NoColor = False,
@@ -55,11 +56,15 @@ def tools(
     results = claim_stdout()
     disable_plugins()
     path = project_at(project, named)
+    from llm_do.cli.actions.admission import admit
+
+    admission = admit(path, trust=trust, connects=connect, no_color=no_color)
     from llm_do.linker.subprocess_check import check_in_subprocess
     from llm_do.ui.reports.tool_list import tool_lines
 
-    failed = _connect(path, seconds) if connect else False
+    failed = _connect(path, seconds) if connect and admission.open else False
     found = check_in_subprocess(path, "llm_do.ui.reports.tool_list:tools_data", {"agent": agent}, seconds=seconds)
+    admission.say(found.left_out)
     if found.data is None:
         show(found, no_color=no_color)
         return 3

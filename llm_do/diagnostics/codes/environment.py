@@ -165,6 +165,24 @@ def new_manifest(path: str, maker: str) -> Problem:
     return LD709.problem(message, f"look at it, then `llm-do approvals accept {path}`, or delete it")
 
 
+LD710 = Code(
+    "LD710",
+    "Folder that isn't trusted",
+    "warning",
+    "Looking at a project runs nothing of it unless its folder is trusted: its Python files weren't imported, so what "
+    "they define is unknown. Only `--strict` reports this as a warning.",
+    "read the code, then `llm-do trust FOLDER`; in CI, `--trust` or LLM_DO_TRUST=1",
+    wrong='"python_files": ["tools.py"]',
+    right='"python_files": []',
+)
+
+
+def left_out_code(notice: str) -> Problem:
+    """What a command that only looks left out of a folder that isn't trusted, and how to include it."""
+    what, _, how = notice.partition(": --trust")
+    return LD710.problem(what, f"--trust{how}" if how else None)
+
+
 LD720 = Code(
     "LD720",
     "Code that isn't the same twice",

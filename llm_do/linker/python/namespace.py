@@ -23,10 +23,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
+from llm_do._startup.code_access import must_be_open
 from llm_do.linker.python.plain_tools import allow_plain_tools
 from llm_do.linker.python.positions import Facts, read_facts
 
-__all__ = ["Hides", "ModuleSpace", "show_all"]
+__all__ = ["Hides", "ModuleSpace", "read_source", "show_all"]
 
 _PREFIX = "_llm_do_project_"
 _numbers = itertools.count(1)
@@ -216,11 +217,12 @@ class _ProjectLoader(Loader):
         return None
 
     def exec_module(self, module: ModuleType) -> None:
+        must_be_open(self.space.root)
         failure = self.space.failures.get(str(self.file))
         if failure is not None:
             raise failure
         try:
-            source = self._read()
+            source = read_source(self.file)
             tree = ast.parse(source, str(self.file))
             if self.space.linking:
                 self.space.facts[str(self.file)] = read_facts(tree, source.encode())
@@ -234,21 +236,27 @@ class _ProjectLoader(Loader):
 
     def get_source(self, fullname: str) -> str:
         """The file's text, for tracebacks and `inspect`."""
-        return self._read()
+        return read_source(self.file)
 
-    def _read(self) -> str:
-        """The file as text, as Python reads it; from text, syntax errors have columns in characters."""
-        data = self.file.read_bytes()
-        try:
-            return importlib.util.decode_source(data)
-        except UnicodeDecodeError as error:
-            line = data.count(b"\n", 0, error.start) + 1
-            message = f"byte 0x{data[error.start]:02x} is not valid {error.encoding}"
-            before = data[data.rfind(b"\n", 0, error.start) + 1 : error.start].decode(errors="replace")
-            raise SyntaxError(message, (str(self.file), line, len(before) + 1, None)) from error
-        except SyntaxError as error:
-            error.filename = str(self.file)
-            raise
+
+def read_source(file: Path) -> str:
+    """Return a file as text, as Python reads it; from text, syntax errors have columns in characters.
+
+    Raises:
+        OSError: It can't be read.
+        SyntaxError: Its bytes aren't text.
+    """
+    data = file.read_bytes()
+    try:
+        return importlib.util.decode_source(data)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        message = f"byte 0x{data[error.start]:02x} is not valid {error.encoding}"
+        before = data[data.rfind(b"\n", 0, error.start) + 1 : error.start].decode(errors="replace")
+        raise SyntaxError(message, (str(file), line, len(before) + 1, None)) from error
+    except SyntaxError as error:
+        error.filename = str(file)
+        raise
 
 
 def _folder_spec(name: str, folder: Path) -> ModuleSpec:

@@ -6,6 +6,7 @@ How imports between them are resolved lives in `llm_do.linker.python.namespace`;
 
 from __future__ import annotations
 
+import ast
 import importlib
 import linecache
 import os
@@ -20,11 +21,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from llm_do._startup.code_access import is_open
 from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.codes import python as problems
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.diagnostics.labels import file_label
-from llm_do.linker.python.namespace import Hides, ModuleSpace, show_all
+from llm_do.linker.python.namespace import Hides, ModuleSpace, read_source, show_all
 from llm_do.linker.python.positions import Facts
 
 __all__ = ["LoadedFile", "Modules", "PythonFiles", "Watch", "load_python_files", "run_user_code"]
@@ -106,6 +108,7 @@ class PythonFiles:
         failed: The labels of the others.
         facts: Label to what is known of every file that was parsed, siblings that aren't listed included.
         hides: Which modules aren't found.
+        unread: The labels of the files that weren't imported because their folder is closed; all of them are `failed`.
     """
 
     space: ModuleSpace | None = None
@@ -114,12 +117,29 @@ class PythonFiles:
     failed: set[str] = field(default_factory=set[str])
     facts: dict[str, Facts] = field(default_factory=dict[str, Facts])
     hides: Hides = show_all
+    unread: list[str] = field(default_factory=list[str])
 
     def add(self, root: Path, path: Path) -> None:
         """Import one more file, which the project doesn't list."""
+        if not is_open(root):
+            self.read_as_text(root, path)
+            return
         self.space = self.space or ModuleSpace(root, [path], self.hides)
         with _tidy(root, [path]):
             _load(self.space, path, self, alone=False)
+
+    def read_as_text(self, root: Path, path: Path) -> None:
+        """Parse a file instead of importing it: only whether it is Python can be known."""
+        label = file_label(root, path)
+        self.unread.append(label)
+        self.failed.add(label)
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                ast.parse(read_source(path), str(path))
+        except SyntaxError as error:
+            self.diagnostics.append(problems.invalid_python(error.msg).at(_syntax_place(error, label)))
+        except (OSError, ValueError, RecursionError, MemoryError):
+            return
 
     def by_label(self, label: str) -> LoadedFile | None:
         """The imported file of that label."""
@@ -132,6 +152,11 @@ def load_python_files(
     """Import a project's Python files, each once, in a namespace that only they share; `hides` says which it lacks."""
     if not paths:
         return PythonFiles(hides=hides)
+    if not is_open(root):
+        result = PythonFiles(hides=hides)
+        for path in paths:
+            result.read_as_text(root, path)
+        return result
     space = ModuleSpace(root, paths, hides)
     result = PythonFiles(space, hides=hides)
     for file, found in watch.refused.items() if watch is not None else ():
@@ -193,12 +218,7 @@ def explain_import_error(error: BaseException, space: ModuleSpace, label: str) -
     if isinstance(error, _RefusedError):
         return error.diagnostic
     if isinstance(error, SyntaxError) and _inside(space, error.filename):
-        line, column = max(error.lineno or 1, 1), max(error.offset or 1, 1)
-        end_line, end_column = error.end_lineno or 0, error.end_offset or 0
-        if (end_line, end_column) <= (line, column):
-            end_line = end_column = 0
-        place = Location(_label(space, str(error.filename)), line, column, end_line, end_column)
-        return problems.invalid_python(error.msg).at(place)
+        return problems.invalid_python(error.msg).at(_syntax_place(error, _label(space, str(error.filename))))
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _inside(space, frame.filename)]
     place = Location(label)
     if frames:
@@ -209,6 +229,14 @@ def explain_import_error(error: BaseException, space: ModuleSpace, label: str) -
         return problems.import_exited(shown).at(place)
     missing = error.name if isinstance(error, ModuleNotFoundError) else None
     return problems.import_raised(shown, missing).at(place)
+
+
+def _syntax_place(error: SyntaxError, label: str) -> Location:
+    line, column = max(error.lineno or 1, 1), max(error.offset or 1, 1)
+    end_line, end_column = error.end_lineno or 0, error.end_offset or 0
+    if (end_line, end_column) <= (line, column):
+        end_line = end_column = 0
+    return Location(label, line, column, end_line, end_column)
 
 
 def _describe(error: BaseException, space: ModuleSpace) -> str:

@@ -55,13 +55,14 @@ def locate_project(path: Path) -> ProjectLocation:
 def find_project(start: Path) -> ProjectLocation:
     """Find the project that a folder belongs to: the nearest `project.json` upwards, else the folder itself.
 
-    The search ends at the root of a git repository, below the home folder, and where a folder belongs to another user,
-    whose project must not run because of where someone works.
+    The search ends at the root of a git repository, below the home folder, and where a folder or manifest belongs to
+    another user or others may write the folder: their project must not run because of where someone works.
     """
     folder = start.resolve()
     for candidate in _searched(folder):
-        if os.path.isfile(candidate / MANIFEST):
-            return ProjectLocation(candidate, candidate / MANIFEST)
+        manifest = candidate / MANIFEST
+        if os.path.isfile(manifest) and (candidate == folder or _owner(manifest) == _owner(folder)):
+            return ProjectLocation(candidate, manifest)
     try:
         return locate_project(folder)
     except UsageError as error:
@@ -77,7 +78,9 @@ def _searched(folder: Path) -> Iterator[Path]:
     yield folder
     owner, home = _owner(folder), _home()
     for above, below in zip(folder.parents, (folder, *folder.parents), strict=False):
-        if os.path.lexists(below / ".git") or above == home or below == home or _owner(above) != owner:
+        if os.path.lexists(below / ".git") or above == home or below == home:
+            return
+        if _owner(above) != owner or _others_write(above):
             return
         yield above
 
@@ -87,6 +90,13 @@ def _owner(folder: Path) -> int | None:
         return folder.stat().st_uid
     except OSError:
         return None
+
+
+def _others_write(folder: Path) -> bool:
+    try:
+        return bool(folder.stat().st_mode & 0o002)
+    except OSError:
+        return True
 
 
 def _home() -> Path | None:

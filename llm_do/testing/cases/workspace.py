@@ -11,6 +11,7 @@ from contextlib import chdir, contextmanager
 from functools import partial
 from pathlib import Path
 
+from llm_do._startup.code_access import open_copy
 from llm_do._startup.frozen import frozen
 from llm_do.errors import LinkError
 from llm_do.linker.sources.new_code import NewCode, read_new_code
@@ -63,6 +64,7 @@ def open_workspace(project: Path, *, copies: bool, agents: Mapping[str, str]) ->
         # The copy's folder has the name of the original: it may be part of what a model is sent.
         copy = Path(folder).resolve() / (root.name or "project")
         _Copy(root, copy, read_new_code(root)).folder(root)
+        open_copy(root, copy)
         target = copy if project.is_dir() else copy / project.name
         with chdir(copy):
             yield _workspace(copy, target, agents)

@@ -15,6 +15,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from llm_do._startup.code_access import must_be_open
 from llm_do.concurrency.lifeline import guarded_environment
 from llm_do.errors import ToolError
 from llm_do.formats.toolset_config import McpConfig
@@ -128,6 +129,7 @@ class McpSession:
             await self._close()
 
     def _start(self) -> None:
+        must_be_open(self._root)
         self._stop = asyncio.Event()
         self._stderr = StderrTail()
         self._ready = asyncio.get_running_loop().create_future()

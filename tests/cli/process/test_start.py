@@ -11,7 +11,7 @@ import pytest
 from typer.main import get_command
 
 from llm_do.cli.actions.failure import requested_output
-from llm_do.cli.app import COMMANDS
+from llm_do.cli.app import COMMANDS, command_module
 from llm_do.runtime.session.run_options import RunOptions
 from tests.cli.cli_processes import LLM_DO, REPOSITORY, environment, run
 from tests.support.openai_server import serve
@@ -106,13 +106,13 @@ def test_the_help_lists_every_command(light: dict[str, str]) -> None:
 
 def test_the_help_of_a_command_starts_as_in_the_list_of_commands() -> None:
     for name, text in COMMANDS.items():
-        shown = get_command(import_module(f"llm_do.cli.commands.{name}").app).help or ""
+        shown = get_command(import_module(command_module(name)).app).help or ""
         assert shown.startswith(text.removesuffix("."))
 
 
 def test_every_command_takes_the_debug_option_that_errors_mention() -> None:
     for name in COMMANDS:
-        command = get_command(import_module(f"llm_do.cli.commands.{name}").app)
+        command = get_command(import_module(command_module(name)).app)
         for each in getattr(command, "commands", {name: command}).values():
             assert "--debug" in {option for param in each.params for option in param.opts}, each.name
 
@@ -121,9 +121,7 @@ def test_every_command_takes_the_debug_option_that_errors_mention() -> None:
 def test_a_run_from_the_shell_takes_every_option_that_has_a_flag(name: str) -> None:
     declared = [get_args(each)[1] for each in RunOptions.__annotations__.values()]
     taken = {
-        name: param.help
-        for param in get_command(import_module(f"llm_do.cli.commands.{name}").app).params
-        for name in param.opts
+        name: param.help for param in get_command(import_module(command_module(name)).app).params for name in param.opts
     }
 
     for option in declared:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from llm_do._startup.frozen import frozen
+from llm_do.cli.actions.admission import admit
 from llm_do.cli.actions.link_report import show
 from llm_do.cli.arguments.target import project_at, user_path
 from llm_do.cli.process.streams import Results, warn
@@ -47,6 +48,7 @@ def run_tests(options: TestOptions, results: Results) -> int:
     """
     options.check()
     path = project_at(options.project)
+    admit(path, trust=options.trust, no_color=options.no_color)
     if options.run is not None:
         from llm_do.cli.actions.testing.past_runs import make_test
 

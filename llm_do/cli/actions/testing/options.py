@@ -34,6 +34,7 @@ class TestOptions:
         run: The recorded run to make a test of.
         seconds: Seconds that importing one Python file may take.
         no_color: Don't use colours.
+        trust: Trust the project's folder.
     """
 
     __test__ = False
@@ -55,6 +56,7 @@ class TestOptions:
     run: str | None = None
     seconds: float = 30.0
     no_color: bool = False
+    trust: bool = False
 
     def check(self) -> None:
         """Refuse options that exclude each other.

@@ -50,9 +50,36 @@ def init(
     files = dict(TEMPLATES[template or _ask_template()].files)
     files["project.json"] = files["project.json"].replace("NAME", name)
     files[".schema/project.schema.json"] = json.dumps(project_schema(), indent=2) + "\n"
+    own = _is_empty(root)
     write(root, files, results.write)
+    if own:
+        _trust(root)
     warn(_next_steps(folder))
     return 0
+
+
+def _is_empty(root: Path) -> bool:
+    """Whether everything in a folder will be what `init` makes: other files there may be anyone's."""
+    try:
+        return all(path.name in (".git", ".venv", ".gitignore") for path in root.iterdir())
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+
+
+def _trust(root: Path) -> None:
+    """Trust the new project; where that can't be kept, its first run asks."""
+    from llm_do.cli.process.streams import warn
+    from llm_do.errors import LlmDoError
+    from llm_do.runtime.approval import trusted_folders
+    from llm_do.ui.reports.error_text import paragraph
+
+    try:
+        if trusted_folders.refusal(root) is None:
+            trusted_folders.add(root)
+    except LlmDoError as error:
+        warn(paragraph(f"the new folder isn't trusted yet: {error.message}", hint=error.hint, label="warning"))
 
 
 def _ask_template() -> str:

@@ -1,0 +1,206 @@
+"""Whether a command may run what a project's folder holds: asked once, before anything of it is imported or started.
+
+The kind of the command decides what happens without an answer: one that runs a project runs it where nobody can be
+asked, since running is consent; one that looks at a project reads its text only.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from llm_do._startup.code_access import command_access, open_folder
+from llm_do._startup.frozen import frozen
+from llm_do.cli.process.streams import warn
+from llm_do.errors import LinkError, StoreError, UsageError
+from llm_do.linker.sources.project_root import locate_project
+from llm_do.runtime.approval import trusted_folders
+
+if TYPE_CHECKING:
+    from llm_do.linker.analysis.survey import LeftOut, Survey
+    from llm_do.ui.approval.trust_question import TrustAnswer
+    from llm_do.ui.terminal.terminal import Terminal
+
+__all__ = ["VARIABLE", "Admission", "admit"]
+
+VARIABLE = "LLM_DO_TRUST"
+"""The environment variable that trusts every folder a command names."""
+
+_MOST = 4
+"""Names that a notice lists; of more, one fewer and a count."""
+
+
+@frozen
+class Admission:
+    """What a command may do in a project's folder.
+
+    Args:
+        path: The project as the command named it.
+        open: Whether what is in the folder may run.
+        text_only: Whether `--text-only` closed it.
+        servers: The servers that the command would have started.
+    """
+
+    path: Path
+    open: bool
+    text_only: bool = False
+    servers: Sequence[str] = ()
+
+    def notice(self, left_out: LeftOut | None) -> str | None:
+        """Say what a command left out of a folder that isn't trusted, and how to include it."""
+        if self.open:
+            return None
+        parts: list[str] = []
+        if left_out is not None:
+            parts.append(f"{_listed(left_out.python)} {_was(left_out.python)} not imported")
+            names = list(dict.fromkeys(name for found in left_out.names.values() for name in found))
+            if names:
+                parts.append(f"{_listed(names)} {'is' if len(names) == 1 else 'are'} unknown")
+            if left_out.policy:
+                parts.append(f"the policy function {left_out.policy} was not asked")
+        if self.servers:
+            parts.append(f"{_listed(self.servers)} {_was(self.servers)} not started")
+        if not parts:
+            return None
+        if self.text_only:
+            return f"{_listed(parts)} (--text-only)"
+        return f"this folder isn't trusted, so {_listed(parts)}: {self.remedy}"
+
+    @property
+    def remedy(self) -> str:
+        """How to include what was left out."""
+        return f"--trust includes it once, {_command(self.path)} always"
+
+    def say(self, left_out: LeftOut | None) -> None:
+        """Print the notice on stderr, if there is one."""
+        text = self.notice(left_out)
+        if text is not None:
+            from llm_do.text.sanitizer import sanitize
+
+            warn(sanitize(f"note: {text}"))
+
+
+def admit(
+    path: Path,
+    *,
+    trust: bool,
+    looks: bool = False,
+    text_only: bool = False,
+    connects: bool = False,
+    no_color: bool = False,
+) -> Admission:
+    """Find out whether a command may run what is in a project's folder, and open the folder if so.
+
+    Args:
+        path: The project.
+        trust: Whether `--trust` was given.
+        looks: Whether this command only looks, although its kind is to run.
+        text_only: Whether `--text-only` was given: nothing is opened, and nothing asked.
+        connects: Whether a command that looks would start servers too.
+        no_color: Whether to ask without colours.
+
+    Raises:
+        LinkError: A person doesn't trust the folder, and so it can't be run.
+        StoreError: The file of trusted folders is damaged.
+        UsageError: There is no project, or the environment variable has an unknown value.
+    """
+    if trust and text_only:
+        raise UsageError("--trust and --text-only exclude each other", hint="Keep one of them.")
+    root = locate_project(path).root
+    fault: StoreError | None = None
+    if not text_only:
+        if trust or _is_set() or is_own_example(root):
+            return _opened(path, root)
+        try:
+            if trusted_folders.find(root) is not None:
+                return _opened(path, root)
+        except StoreError as error:
+            fault = error
+    from llm_do.linker.linker import check_project
+
+    seen = check_project(path).survey
+    servers = [item.text.partition(":")[0] for item in seen.servers] if seen is not None and connects else []
+    if text_only:
+        return Admission(path, open=False, text_only=True, servers=servers)
+    looks = looks or command_access() == "looks"
+    if seen is None or not ((seen.python or servers) if looks else seen.runs_something):
+        return _opened(path, root)
+    if _is_agreed(path, seen, fault, looks=looks, no_color=no_color):
+        return _opened(path, root)
+    return Admission(path, open=False, servers=servers)
+
+
+def is_own_example(root: Path) -> bool:
+    """Whether a project is an example of the checkout that this llm-do itself runs from, whose code runs anyway."""
+    checkout = Path(os.path.realpath(__file__)).parents[3]
+    return os.path.isfile(checkout / "pyproject.toml") and root.is_relative_to(checkout / "examples")
+
+
+def _opened(path: Path, root: Path) -> Admission:
+    open_folder(root)
+    return Admission(path, open=True)
+
+
+def _is_set() -> bool:
+    """Whether the environment trusts every folder; a project's own files never reach it."""
+    value = os.environ.get(VARIABLE, "").strip().lower()
+    if value in ("1", "true", "yes", "on"):
+        return True
+    if value in ("", "0", "false", "no", "off"):
+        return False
+    raise UsageError(f"{VARIABLE} is {os.environ[VARIABLE]!r}", hint=f"Set {VARIABLE}=1, or unset it.")
+
+
+def _is_agreed(path: Path, seen: Survey, fault: StoreError | None, *, looks: bool, no_color: bool) -> bool:
+    """Whether a person, or where none is there the kind of the command, lets a folder's code run.
+
+    `fault` is why it isn't known whether the folder is trusted already.
+    """
+    from llm_do.ui.terminal.terminal import find_terminal
+
+    terminal = find_terminal(os.environ)
+    if terminal is None and not looks:
+        return True
+    if fault is not None:
+        raise fault
+    answer = _ask(terminal, seen, looks=looks, no_color=no_color) if terminal is not None else "no"
+    if answer == "no" and not looks:
+        hint = f"--trust runs it once; {_command(path)} trusts it."
+        raise LinkError(f"{seen.root} isn't trusted, and nothing of it has run", hint=hint)
+    if answer == "trust":
+        trusted_folders.add(seen.root)
+    return answer != "no"
+
+
+def _ask(terminal: Terminal, seen: Survey, *, looks: bool, no_color: bool) -> TrustAnswer:
+    from llm_do.ui.approval.frame import Frame
+    from llm_do.ui.approval.trust_question import ask_trust
+    from llm_do.ui.terminal.screen import draws_lines, wants_color
+
+    color = wants_color(os.environ, no_color=no_color)
+    frame = Frame(terminal.columns, color, draws_lines(os.environ))
+    return ask_trust(terminal, seen, frame, looks=looks, lasting=trusted_folders.refusal(seen.root) is None)
+
+
+def _command(path: Path) -> str:
+    """The command that trusts the project's folder."""
+    folder = path if path.is_dir() else path.parent
+    return f"`llm-do trust {shlex.quote(os.path.relpath(folder))}`"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names in a sentence; of many, the first ones and a count.
+
+    Example:
+        >>> _listed(["a"]), _listed(["a", "b", "c"]), _listed(["a", "b", "c", "d", "e"])
+        ('a', 'a, b and c', 'a, b, c and 2 more')
+    """
+    *first, last = names if len(names) <= _MOST else [*names[: _MOST - 1], f"{len(names) - _MOST + 1} more"]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _was(names: Sequence[str]) -> str:
+    return "was" if len(names) == 1 else "were"

@@ -1,0 +1,1 @@
+"""Commands that set up a machine, a project or an editor, and run nothing."""

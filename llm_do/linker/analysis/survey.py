@@ -1,0 +1,243 @@
+"""What a project would run on this machine, and what it may do without approval, as far as its text says.
+
+Nothing is imported or started for it. It is what a person sees before a folder is trusted.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+from llm_do._startup.frozen import frozen
+from llm_do.diagnostics.diagnostic import Location
+from llm_do.formats.toolset_config import McpConfig
+from llm_do.linker.analysis.inventory import Inventory, KnownTool
+from llm_do.linker.sources.file_lists import is_inside
+from llm_do.linker.sources.project_files import ProjectFiles
+from llm_do.policy.rules import Policy, build_policy
+from llm_do.project.agent_spec import AgentSpec, ToolsetRef
+from llm_do.project.flow_spec import every_agent
+from llm_do.project.registry import Registered
+from llm_do.project.tools.builtin_toolsets import BUILTINS, BuiltinToolset
+
+__all__ = ["LeftOut", "Survey", "Surveyed", "left_out", "survey", "without_unread"]
+
+_MOST_FILES = 5000
+"""Files and folders that the search for helper modules looks at."""
+
+
+@frozen
+class Surveyed:
+    """One thing that a project runs or allows.
+
+    Args:
+        text: The file, the command of a server, or the rule.
+        place: `file:line` where it is declared; empty for a file.
+    """
+
+    text: str
+    place: str = ""
+
+
+@frozen
+class Survey:
+    """What a project would run, and what it allows.
+
+    Args:
+        root: The project's folder.
+        python: The Python files that linking imports.
+        helpers: Other Python files that these can import.
+        servers: MCP servers, each with its command or address.
+        programs: Files of the project that are named in the commands of servers.
+        allowed: What needs no approval: rules that allow, and modes.
+        protected: Protected places that tools may change.
+        commands: Whether rules or modes allow commands.
+    """
+
+    root: Path
+    python: tuple[Surveyed, ...] = ()
+    helpers: tuple[Surveyed, ...] = ()
+    servers: tuple[Surveyed, ...] = ()
+    programs: tuple[Surveyed, ...] = ()
+    allowed: tuple[Surveyed, ...] = ()
+    protected: tuple[Surveyed, ...] = ()
+    commands: bool = False
+
+    @property
+    def runs_something(self) -> bool:
+        """Whether a run starts anything of the folder's without approval, so that a person has to trust it first."""
+        return bool(self.python or self.servers or self.protected or self.commands)
+
+
+@frozen
+class LeftOut:
+    """What linking left out of a folder that is closed.
+
+    Args:
+        python: The Python files that weren't imported.
+        names: What isn't known therefore: the names that each agent lists.
+        policy: The policy function that wasn't asked.
+    """
+
+    python: tuple[str, ...]
+    names: Mapping[str, tuple[str, ...]]
+    policy: str | None = None
+
+
+def survey(files: ProjectFiles, taken: Mapping[str, Registered], unread: Sequence[str]) -> Survey:
+    """Return what a project that was linked as text would run and allow."""
+    inventory = Inventory(taken)
+    agents = [spec for spec, _ in every_agent(taken)]
+    tools = [tool for spec in agents for tool in inventory.of(spec).tools]
+    configs = list(_configs(taken, agents))
+    allowed, commands = _allowed(files, tools, configs)
+    return Survey(
+        root=files.root,
+        python=tuple(map(Surveyed, dict.fromkeys(unread))),
+        helpers=tuple(map(Surveyed, _helpers(files, unread))) if unread else (),
+        servers=tuple(dict.fromkeys(_servers(configs))),
+        programs=tuple(dict.fromkeys(_programs(files.root, configs))),
+        allowed=tuple(dict.fromkeys(allowed)),
+        protected=tuple(dict.fromkeys(_protected(configs))),
+        commands=commands,
+    )
+
+
+_Config = tuple[str, Mapping[str, object], Location | None]
+"""A toolset's name, its options and where they stand."""
+
+
+def _configs(taken: Mapping[str, Registered], agents: Sequence[AgentSpec]) -> Iterator[_Config]:
+    """Every configured toolset as the manifest has it, and as each agent that has options of its own for it."""
+    for item in taken.values():
+        if isinstance(item.value, BuiltinToolset):
+            yield item.name, item.value.config, item.place
+    changed = ((ref, spec) for spec in agents for ref in spec.toolsets if isinstance(ref, ToolsetRef) and ref.options)
+    for ref, spec in changed:
+        found = taken.get(ref.name)
+        if found is not None and isinstance(found.value, BuiltinToolset):
+            yield ref.name, {**found.value.config, **ref.options}, ref.place or spec.place
+
+
+def _servers(configs: Sequence[_Config]) -> Iterator[Surveyed]:
+    for name, config, place in configs:
+        if config.get("type") != "mcp":
+            continue
+        shown = McpConfig.model_construct(**{"type": "mcp", **config})  # pyright: ignore[reportArgumentType]
+        command = " ".join(map(str, shown.command)) if isinstance(shown.command, list | tuple) else None
+        yield Surveyed(f"{name}: {command or shown.url}", _text(place))
+
+
+def _programs(root: Path, configs: Sequence[_Config]) -> Iterator[Surveyed]:
+    """The words of servers' commands that are files of the project."""
+    for _, config, _ in configs:
+        command = config.get("command") if config.get("type") == "mcp" else None
+        words = cast("Sequence[object]", command) if isinstance(command, list | tuple) else ()
+        for word in map(str, words):
+            if "\0" not in word and is_inside(root, word) and os.path.isfile(root / word):
+                yield Surveyed(os.path.relpath(root / word, root))
+
+
+def _allowed(
+    files: ProjectFiles, tools: Sequence[KnownTool], configs: Sequence[_Config]
+) -> tuple[list[Surveyed], bool]:
+    """What needs no approval, commands first, and whether there are any."""
+    commands: list[Surveyed] = []
+    others: list[Surveyed] = []
+    for name, config, place in configs:
+        if config.get("type") == "shell":
+            texts = cast("Sequence[object]", config.get("allow") or ())
+            commands += (Surveyed(f"{name}: {text}", _text(place)) for text in texts)
+    shells = [tool for tool in tools if tool.facts.commands]
+    if files.manifest is not None:
+        modes = commands if shells else others
+        if files.manifest.runtime.approval_mode == "approve_all":
+            modes.append(Surveyed("whatever needs approval", _text(files.place("runtime", "approval_mode"))))
+        if files.manifest.approvals.default == "allow":
+            modes.append(Surveyed("every tool, by default", _text(files.place("approvals", "default"))))
+    for rule in _policy(files).allows:
+        by_name = any(rule.pattern.names_tool(name) for tool in shells for name in (tool.name, tool.tool))
+        runs = bool(shells) and (rule.pattern.action is not None or by_name)
+        (commands if runs else others).append(Surveyed(rule.text, rule.place or ""))
+    return [*commands, *others], bool(commands)
+
+
+def _policy(files: ProjectFiles) -> Policy:
+    if files.manifest is None:
+        return Policy()
+    data = files.manifest.approvals.model_dump(exclude_unset=True)
+    return build_policy(data, lambda path: _text(files.place(*path)))[0]
+
+
+def _protected(configs: Sequence[_Config]) -> Iterator[Surveyed]:
+    for name, config, place in configs:
+        if config.get("type") == "filesystem" and not config.get("read_only"):
+            for glob in cast("Sequence[object]", config.get("allow_protected") or ()):
+                yield Surveyed(f"{name}: {glob}", _text(place))
+
+
+def _text(place: Location | None) -> str:
+    return f"{place.file}:{place.line}" if place is not None and place.file else ""
+
+
+def _helpers(files: ProjectFiles, unread: Sequence[str]) -> list[str]:
+    """The other Python files below the folder: any of them may be imported by those that are."""
+    found: list[str] = []
+    seen = 0
+    for folder, folders, names in os.walk(files.root):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "__pycache__")
+        inside = os.path.relpath(folder, files.root).replace(os.sep, "/")
+        for name in sorted(names):
+            label = name if inside == "." else f"{inside}/{name}"
+            if name.endswith(".py") and label not in unread:
+                hidden = files.new_code.hides_module(files.root / label, listed=False)
+                found += [] if hidden else [label]
+        seen += len(names) + len(folders)
+        if seen > _MOST_FILES:
+            break
+    return found
+
+
+def left_out(files: ProjectFiles, taken: Mapping[str, Registered], unread: Sequence[str]) -> LeftOut | None:
+    """Return what isn't known of a project because its Python files weren't imported."""
+    if not unread:
+        return None
+    policy = files.manifest.approvals.policy if files.manifest is not None else None
+    names = {spec.name: tuple(_unknown(spec, taken)) for spec, _ in every_agent(taken)}
+    return LeftOut(tuple(dict.fromkeys(unread)), {name: found for name, found in names.items() if found}, policy)
+
+
+def _unknown(spec: AgentSpec, taken: Mapping[str, Registered]) -> Iterator[str]:
+    for item in (*spec.tools, *spec.toolsets, *spec.handoffs):
+        name = item if isinstance(item, str) else item.name if isinstance(item, ToolsetRef) else None
+        if name is not None and not _is_known(name, taken):
+            yield name
+
+
+def _is_known(name: str, taken: Mapping[str, Registered]) -> bool:
+    return name in taken or name in BUILTINS
+
+
+def without_unread(taken: Mapping[str, Registered]) -> dict[str, Registered]:
+    """Return the registered names, with agents that list none that isn't known."""
+
+    def keep(item: object) -> bool:
+        name = item if isinstance(item, str) else item.name if isinstance(item, ToolsetRef) else None
+        return name is None or _is_known(name, taken)
+
+    return {
+        name: replace(item, value=_reduced(item.value, keep)) if isinstance(item.value, AgentSpec) else item
+        for name, item in taken.items()
+    }
+
+
+def _reduced(spec: AgentSpec, keep: Callable[[object], bool]) -> AgentSpec:
+    return replace(
+        spec,
+        tools=tuple(filter(keep, spec.tools)),
+        toolsets=tuple(filter(keep, spec.toolsets)),
+        handoffs=tuple(filter(keep, spec.handoffs)),
+    )
