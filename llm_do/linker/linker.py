@@ -342,7 +342,7 @@ def _assemble(linked: _Linked, entry: EntrySpec | None, policy: Policy) -> Proje
         allow_cli_input=manifest.allow_cli_input,
         policy=policy,
         policy_function=function,
-        assertions=assertions,
+        assertions=() if linked.python.unread else assertions,  # nothing is proved of tools that are unknown
         hooks=hooks,
         context_providers=providers,
         threads=threads_spec(manifest.threads),

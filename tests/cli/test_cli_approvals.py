@@ -108,6 +108,7 @@ def test_permanent_approvals_are_listed_explained_checked_and_revoked(
     root = run_lines.root  # type: ignore[attr-defined]
     saved_approvals.add_rule(root, "main:send(to=bob)")
     saved_approvals.add_rule(root, "shout")
+    file = saved_approvals.answers_file(root).path
 
     ended = run_lines(
         listed="approvals list",
@@ -122,25 +123,58 @@ def test_permanent_approvals_are_listed_explained_checked_and_revoked(
     )
 
     assert ended["listed"].out.splitlines() == [
-        "1 main:send(to=bob)  (.llm-do/approvals.json:4)",
-        "2 shout  (.llm-do/approvals.json:5)",
+        f"1 main:send(to=bob)  ({file}:5)",
+        f"2 shout  ({file}:6)",
     ]
     assert [item["allows"] for item in ended["data"].json["answers"]] == ["main:send(to=bob)", "shout"]
-    assert "allow: send is allowed by the rule main:send(to=bob) (.llm-do/approvals.json:4)" in ended["explained"].out
-    assert "permanently approved: main:send(to=bob) (.llm-do/approvals.json:4)\n" in ended["checked"].err
+    assert f"allow: send is allowed by the rule main:send(to=bob) ({file}:5)" in ended["explained"].out
+    assert f"permanently approved: main:send(to=bob) ({file}:5)\n" in ended["checked"].err
     assert ended["wrong"].code == 2
     assert ended["revoked"].err == "revoked: main:send(to=bob)\n"
-    assert ended["left"].out == "1 shout  (.llm-do/approvals.json:4)\n"
+    assert ended["left"].out == f"1 shout  ({file}:5)\n"
     assert ended["empty"].err == "there are no permanent approvals\n"
 
 
 def test_check_reports_saved_approvals_that_cannot_be_parsed(run_lines: Callable[..., dict[str, Ended]]) -> None:
     root = run_lines.root  # type: ignore[attr-defined]
-    (root / ".llm-do").mkdir()
-    (root / saved_approvals.FILE).write_text('{"version": 1, "allow": [\n  "send("\n]}')
+    saved_approvals.start(root, ["send("])
+    file = saved_approvals.answers_file(root).path
 
     ended = run_lines(text="check", data="check --format json")
 
     assert ended["text"].code == 3
-    assert ended["text"].out.startswith(".llm-do/approvals.json:2:1: error[LD601]: the rule send( can't be read")
-    assert [item["line"] for item in json.loads(ended["data"].out)["diagnostics"]] == [2]
+    assert ended["text"].out.startswith(f"{file}:5:1: error[LD601]: the rule send( can't be read")
+    assert [item["line"] for item in json.loads(ended["data"].out)["diagnostics"]] == [5]
+
+
+def test_approvals_that_came_with_the_folder_are_shown_but_not_used(run_lines: Callable[..., dict[str, Ended]]) -> None:
+    root = run_lines.root  # type: ignore[attr-defined]
+    (root / ".llm-do").mkdir()
+    (root / ".llm-do" / "approvals.json").write_text('{"version": 1, "allow": [\n"send",\n"send("]}')
+
+    ended = run_lines(
+        listed="approvals list",
+        data="approvals list --json",
+        explained="approvals explain send to=bob",
+        checked="check",
+        doctor="doctor",
+        ran="run hi",
+        trusted="trust .",
+        again="approvals list",
+    )
+
+    shown = "not used, since it came with the folder: send"
+    assert ended["listed"].err.splitlines() == [
+        "there are no permanent approvals",
+        f"{shown}  (.llm-do/approvals.json:2)",
+        "warning: .llm-do/approvals.json:3: the rule send( can't be read: the parenthesis is not closed; it"
+        " allows nothing",
+    ]
+    assert [item["allows"] for item in ended["data"].json["unused"]] == ["send"]
+    assert "a person is asked" in ended["explained"].out
+    assert f"{shown} (.llm-do/approvals.json:2)" in ended["checked"].err
+    assert ended["checked"].code == 0
+    assert "1 in .llm-do/approvals.json aren't used" in ended["doctor"].out
+    assert "note: 1 permanent approval in .llm-do/approvals.json came with the folder" in ended["ran"].err
+    assert "note: 1 permanent approval moved from .llm-do/approvals.json to your own" in ended["trusted"].err
+    assert ended["again"].out.startswith("1 send  (")

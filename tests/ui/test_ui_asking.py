@@ -178,7 +178,7 @@ def test_a_lasting_answer_says_what_it_allows() -> None:
 
     assert [each.answer for each in decisions] == ["session", "always"]
     assert "allowed in this session: exactly this call\n" in shown
-    assert "allowed always, by .llm-do/approvals.json: exactly this call\n" in shown
+    assert "allowed always, in this project: exactly this call\n" in shown
 
 
 def test_an_answer_that_is_not_accepted_is_none() -> None:

@@ -288,7 +288,7 @@ def test_each_choice_says_what_it_does_and_a_rule_is_shown_before_it_is_chosen()
         "  s  yes, and exactly this call again in this session",
         "  p  yes, and in this session every call that this rule allows:",
         "     main:send(to=ann)",
-        "  w  yes, and always; saves that rule, or this call, in .llm-do/approvals.json",
+        "  w  yes, and always in this project; keeps that rule, or this call, for you",
         "  n  no    d  no, with a note for the model    a  abort the run",
         "  v  view all of it: 7 more lines",
     ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,8 @@ from llm_do.cli.process.streams import warn
 from llm_do.errors import LinkError, StoreError, UsageError
 from llm_do.linker.sources.project_root import locate_project
 from llm_do.runtime.approval import trusted_folders
+from llm_do.runtime.approval.found_approvals import FILE, load_found_approvals, move_found_approvals
+from llm_do.ui.reports.error_text import paragraph
 
 if TYPE_CHECKING:
     from llm_do.linker.analysis.survey import LeftOut, Survey
@@ -28,6 +31,8 @@ __all__ = ["VARIABLE", "Admission", "admit"]
 
 VARIABLE = "LLM_DO_TRUST"
 """The environment variable that trusts every folder a command names."""
+
+_LISTED = "`llm-do approvals list` shows what there is"
 
 _MOST = 4
 """Names that a notice lists; of more, one fewer and a count."""
@@ -61,6 +66,8 @@ class Admission:
                 parts.append(f"{_listed(names)} {'is' if len(names) == 1 else 'are'} unknown")
             if left_out.policy:
                 parts.append(f"the policy function {left_out.policy} was not asked")
+            if left_out.assertions:
+                parts.append("assertions were not proved")
         if self.servers:
             parts.append(f"{_listed(self.servers)} {_was(self.servers)} not started")
         if not parts:
@@ -109,6 +116,7 @@ def admit(
     """
     if trust and text_only:
         raise UsageError("--trust and --text-only exclude each other", hint="Keep one of them.")
+    looks = looks or command_access() == "looks"
     root = locate_project(path).root
     fault: StoreError | None = None
     if not text_only:
@@ -116,6 +124,8 @@ def admit(
             return _opened(path, root)
         try:
             if trusted_folders.find(root) is not None:
+                if not looks:
+                    take_over_approvals(root)
                 return _opened(path, root)
         except StoreError as error:
             fault = error
@@ -125,12 +135,22 @@ def admit(
     servers = [item.text.partition(":")[0] for item in seen.servers] if seen is not None and connects else []
     if text_only:
         return Admission(path, open=False, text_only=True, servers=servers)
-    looks = looks or command_access() == "looks"
     if seen is None or not ((seen.python or servers) if looks else seen.runs_something):
         return _opened(path, root)
     if _is_agreed(path, seen, fault, looks=looks, no_color=no_color):
         return _opened(path, root)
     return Admission(path, open=False, servers=servers)
+
+
+def take_over_approvals(root: Path) -> None:
+    """Move the approvals in a trusted folder to the person's own, the first time that it is used."""
+    try:
+        count = move_found_approvals(root)
+    except StoreError as error:
+        warn(paragraph(error.message, hint=error.hint, label="warning"))
+        return
+    if count:
+        warn(f"note: {_approvals(count)} moved from {FILE} to your own; {_LISTED}")
 
 
 def is_own_example(root: Path) -> bool:
@@ -141,6 +161,8 @@ def is_own_example(root: Path) -> bool:
 
 def _opened(path: Path, root: Path) -> Admission:
     open_folder(root)
+    if command_access() == "runs" and (count := len(load_found_approvals(root).stored)):
+        warn(f"note: {_approvals(count)} in {FILE} came with the folder and count for nothing; {_LISTED}")
     return Admission(path, open=True)
 
 
@@ -159,6 +181,7 @@ def _is_agreed(path: Path, seen: Survey, fault: StoreError | None, *, looks: boo
 
     `fault` is why it isn't known whether the folder is trusted already.
     """
+    from llm_do.linker.analysis.survey import Surveyed
     from llm_do.ui.terminal.terminal import find_terminal
 
     terminal = find_terminal(os.environ)
@@ -166,12 +189,17 @@ def _is_agreed(path: Path, seen: Survey, fault: StoreError | None, *, looks: boo
         return True
     if fault is not None:
         raise fault
+    kept = tuple(
+        Surveyed(item.text, f"{item.place}, if you trust it") for item in load_found_approvals(seen.root).stored
+    )
+    seen = replace(seen, allowed=(*kept, *seen.allowed))
     answer = _ask(terminal, seen, looks=looks, no_color=no_color) if terminal is not None else "no"
     if answer == "no" and not looks:
         hint = f"--trust runs it once; {_command(path)} trusts it."
         raise LinkError(f"{seen.root} isn't trusted, and nothing of it has run", hint=hint)
     if answer == "trust":
         trusted_folders.add(seen.root)
+        take_over_approvals(seen.root)
     return answer != "no"
 
 
@@ -200,6 +228,10 @@ def _listed(names: Sequence[str]) -> str:
     """
     *first, last = names if len(names) <= _MOST else [*names[: _MOST - 1], f"{len(names) - _MOST + 1} more"]
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def _approvals(count: int) -> str:
+    return f"{count} permanent approval{'' if count == 1 else 's'}"
 
 
 def _was(names: Sequence[str]) -> str:

@@ -37,7 +37,8 @@ def list_answers(
 ) -> int:
     """List permanent approvals.
 
-    They are kept in `.llm-do/approvals.json`, which you may edit. The project's own rules are in its manifest;
+    They are yours, not the project's: they are kept in `$XDG_STATE_HOME/llm-do/answers`, in a file that you may edit.
+    A file that comes with the folder is listed too, but not used. The project's own rules are in its manifest;
     `llm-do graph --permissions` shows their effect.
     """
     import json
@@ -46,20 +47,28 @@ def list_answers(
     from llm_do.text.sanitizer import sanitize
 
     results = claim_stdout()
-    answers = _answers(project, named)
+    root = _root(project, named)
+    from llm_do.runtime.approval.found_approvals import load_found_approvals
+    from llm_do.runtime.approval.saved_approvals import load_saved_approvals
+
+    answers, found = load_saved_approvals(root), load_found_approvals(root)
     if form == "json":
         data = [
             {"number": number, "allows": item.text, "place": item.place, "added": item.added, "entry": dict(item.entry)}
             for number, item in enumerate(answers.stored, 1)
         ]
-        results.write(json.dumps({"answers": data, "faults": [*map(str, answers.faults)]}, indent=2) + "\n")
+        unused = [{"allows": item.text, "place": item.place, "added": item.added} for item in found.stored]
+        faults = [*map(str, (*answers.faults, *found.faults))]
+        results.write(json.dumps({"answers": data, "unused": unused, "faults": faults}, indent=2) + "\n")
     else:
         results.write_lines(
             f"{number} {sanitize(item.text)}  ({sanitize(item.place)})" for number, item in enumerate(answers.stored, 1)
         )
         if not answers.stored:
             warn("there are no permanent approvals")
-    for fault in answers.faults:
+        for item in found.stored:
+            warn(sanitize(f"not used, since it came with the folder: {item.text}  ({item.place})"))
+    for fault in (*answers.faults, *found.faults):
         warn(sanitize(f"warning: {fault}; it allows nothing"))
     return 0
 
@@ -259,10 +268,3 @@ def _root(project: str | None, named: str | None):
     from llm_do.linker.sources.project_root import locate_project
 
     return locate_project(project_at(project, named)).root
-
-
-def _answers(project: str | None, named: str | None):
-    root = _root(project, named)
-    from llm_do.runtime.approval import saved_approvals
-
-    return saved_approvals.load_saved_approvals(root)

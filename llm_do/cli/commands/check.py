@@ -124,18 +124,19 @@ def _explain(code: str, results: Results, *, as_json: bool, no_color: bool) -> N
 
 
 def _permanent_approvals(root: Path) -> tuple[list[str], list[Diagnostic]]:
-    """The project's permanent approvals as lines, and diagnostics of those that can't be read."""
-    if not os.path.lexists(root / ".llm-do" / "approvals.json"):
-        return [], []
+    """A person's permanent approvals as lines, those found in the folder too, and diagnostics of what can't be read."""
     from llm_do.diagnostics.codes.rules import invalid_saved_approval
     from llm_do.diagnostics.diagnostic import Location
-    from llm_do.runtime.approval import saved_approvals
+    from llm_do.runtime.approval.found_approvals import load_found_approvals
+    from llm_do.runtime.approval.saved_approvals import load_saved_approvals
     from llm_do.text.sanitizer import sanitize
 
-    found = saved_approvals.load_saved_approvals(root)
-    lines = [sanitize(f"permanently approved: {item.text} ({item.place})") for item in found.stored]
+    saved, found = load_saved_approvals(root), load_found_approvals(root)
+    lines = [sanitize(f"permanently approved: {item.text} ({item.place})") for item in saved.stored]
+    lines += [sanitize(f"not used, since it came with the folder: {item.text} ({item.place})") for item in found.stored]
     faults: list[Diagnostic] = []
-    for fault in found.faults:
-        where = Location(saved_approvals.FILE, fault.line or 1)
+    lines += [sanitize(f"not used, since it came with the folder: {fault}") for fault in found.faults]
+    for fault in saved.faults:
+        where = Location(os.path.expanduser(fault.file), fault.line or 1)  # noqa: PTH111
         faults.append(invalid_saved_approval(fault.message).at(where))
     return lines, faults

@@ -80,11 +80,13 @@ class LeftOut:
         python: The Python files that weren't imported.
         names: What isn't known therefore: the names that each agent lists.
         policy: The policy function that wasn't asked.
+        assertions: How many assertions weren't proved.
     """
 
     python: tuple[str, ...]
     names: Mapping[str, tuple[str, ...]]
     policy: str | None = None
+    assertions: int = 0
 
 
 def survey(files: ProjectFiles, taken: Mapping[str, Registered], unread: Sequence[str]) -> Survey:
@@ -206,8 +208,10 @@ def left_out(files: ProjectFiles, taken: Mapping[str, Registered], unread: Seque
     if not unread:
         return None
     policy = files.manifest.approvals.policy if files.manifest is not None else None
+    assertions = len(files.manifest.permissions.assertions) if files.manifest is not None else 0
     names = {spec.name: tuple(_unknown(spec, taken)) for spec, _ in every_agent(taken)}
-    return LeftOut(tuple(dict.fromkeys(unread)), {name: found for name, found in names.items() if found}, policy)
+    known = {name: found for name, found in names.items() if found}
+    return LeftOut(tuple(dict.fromkeys(unread)), known, policy, assertions)
 
 
 def _unknown(spec: AgentSpec, taken: Mapping[str, Registered]) -> Iterator[str]:

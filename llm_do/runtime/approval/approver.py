@@ -247,7 +247,7 @@ class Approver:
         if pattern is None:
             self.session_digests.add(digest)
         else:
-            place = "this session" if root is None else saved_approvals.FILE
+            place = "this session" if root is None else "an answer for good"
             self.session_rules.append(Rule("allow", pattern, pattern.text, place=place))
         if root is None:
             return

@@ -1,6 +1,7 @@
-"""Saved approvals: what a person has allowed permanently, in `.llm-do/approvals.json` of the project.
+"""Saved approvals: what a person has allowed permanently in a project, in a file of their state folder.
 
-An entry is a rule, or a single call that is bound to a digest of its arguments. Saved approvals answer questions; they
+They are the person's and not the project's: a file that comes with a folder answers nothing (`found_approvals`). An
+entry is a rule, or a single call that is bound to a digest of its arguments. Saved approvals answer questions; they
 change nothing that a rule denies, and don't answer a question that only a person may answer.
 """
 
@@ -8,8 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import hashlib
 import json
 import os
+import re
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
@@ -17,9 +20,7 @@ from typing import Any, cast
 
 from llm_do._startup.frozen import frozen
 from llm_do.errors import StoreError
-from llm_do.files.local_folder import FOLDER, NOT_LINKED, is_linked, make_folder
-from llm_do.files.refusals import FileRefusedError
-from llm_do.files.root import Root
+from llm_do.files.state_folder import StateFile, state_folder
 from llm_do.formats.syntax.json_nodes import parse_json
 from llm_do.policy.pattern import PatternError, parse_pattern
 from llm_do.policy.rules import Rule
@@ -27,22 +28,19 @@ from llm_do.policy.values import ToolCallInfo
 from llm_do.text.canonical_json import digest
 
 __all__ = [
-    "FILE",
     "SavedApproval",
     "SavedApprovalFault",
     "SavedApprovals",
     "add_call",
     "add_rule",
+    "answers_file",
     "clear",
     "load_saved_approvals",
+    "parse_approvals",
     "revoke",
+    "shown",
+    "start",
 ]
-
-FILE = f"{FOLDER}/approvals.json"
-"""The file, below the project's root."""
-
-LIMIT = 4 * 1024 * 1024
-"""The largest size that is read, in bytes."""
 
 
 @frozen
@@ -79,19 +77,21 @@ class SavedApprovalFault:
     """Something in the file that can't be read, and allows nothing.
 
     Args:
+        file: The file, as it is shown.
         message: What is wrong with it.
         line: The line; None for the file as a whole.
 
     Example:
-        >>> print(SavedApprovalFault("an entry is a rule or an object", 3))
-        .llm-do/approvals.json:3: an entry is a rule or an object
+        >>> print(SavedApprovalFault("answers/desk.json", "an entry is a rule or an object", 3))
+        answers/desk.json:3: an entry is a rule or an object
     """
 
+    file: str
     message: str
     line: int | None = None
 
     def __str__(self) -> str:
-        return f"{FILE}: {self.message}" if self.line is None else f"{FILE}:{self.line}: {self.message}"
+        return f"{self.file}: {self.message}" if self.line is None else f"{self.file}:{self.line}: {self.message}"
 
 
 @frozen
@@ -117,44 +117,78 @@ class SavedApprovals:
         return {saved.digest: saved.place for saved in self.stored if saved.digest is not None}
 
 
+def answers_file(root: Path) -> StateFile:
+    """Return the file with a person's answers for one project; it needn't exist.
+
+    Raises:
+        OSError: There is no home folder.
+    """
+    real = os.path.realpath(root)
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", os.path.basename(real)).strip(".-")[:40] or "project"  # noqa: PTH119
+    key = hashlib.sha256(os.fsencode(real)).hexdigest()[:16]
+    return StateFile(state_folder() / "answers" / f"{name}-{key}.json")
+
+
+def shown(path: Path) -> str:
+    """Return a path as a person writes it.
+
+    Example:
+        >>> shown(Path.home() / "a.json")
+        '~/a.json'
+    """
+    with contextlib.suppress(ValueError, RuntimeError):
+        return f"~/{path.relative_to(Path.home()).as_posix()}"
+    return str(path)
+
+
 def load_saved_approvals(root: Path) -> SavedApprovals:
-    """Read a project's saved approvals. What can't be read allows nothing."""
-    text, fault = _read(root)
-    if fault is not None:
-        return SavedApprovals(faults=(SavedApprovalFault(fault),))
-    return _parse(text) if text is not None else SavedApprovals()
-
-
-def _read(root: Path) -> tuple[str | None, str | None]:
-    if not os.path.lexists(root / FILE):
-        return None, None
+    """Read a person's answers for a project. What can't be read allows nothing."""
     try:
-        data = Root(root).read(FILE, limit=LIMIT + 1)
-        if len(data) > LIMIT:
-            return None, f"it is larger than {LIMIT} bytes"
-        return data.decode("utf-8-sig"), None
-    except FileRefusedError as error:
-        return None, error.why
-    except (UnicodeDecodeError, OSError) as error:
-        return None, str(error)
+        file = answers_file(root)
+    except OSError:
+        return SavedApprovals()
+    text, fault = _read(file)
+    if fault is not None:
+        return SavedApprovals(faults=(SavedApprovalFault(shown(file.path), fault),))
+    return parse_approvals(text, shown(file.path), root) if text is not None else SavedApprovals()
 
 
-def _parse(text: str) -> SavedApprovals:
-    result = parse_json(text, FILE)
+def _read(file: StateFile) -> tuple[str | None, str | None]:
+    """The file's text, or why it can't be read."""
+    try:
+        return file.read(), None
+    except OSError as error:
+        return None, error.strerror or str(error)
+    except UnicodeDecodeError:
+        return None, "it is not text in UTF-8"
+
+
+def parse_approvals(text: str, file: str, root: Path | None = None) -> SavedApprovals:
+    """Read the entries of a file, which is named in their places; with a root, it must be that project's."""
+    result = parse_json(text, file)
     if result.node is None or result.diagnostics:
-        return SavedApprovals(faults=tuple(SavedApprovalFault(item.message, item.line) for item in result.diagnostics))
+        return SavedApprovals(
+            faults=tuple(SavedApprovalFault(file, item.message, item.line) for item in result.diagnostics)
+        )
     data: object = result.node.data()
     if not isinstance(data, dict) or data.get("version") != 1 or not isinstance(data.get("allow"), list):
-        return SavedApprovals(faults=(SavedApprovalFault('it is not {"version": 1, "allow": [...]}', 1),))
+        return SavedApprovals(faults=(SavedApprovalFault(file, 'it is not {"version": 1, "allow": [...]}', 1),))
+    if root is not None and data.get("project") != _project(root):
+        return SavedApprovals(faults=(SavedApprovalFault(file, "it belongs to another project", 1),))
     stored: list[SavedApproval] = []
     faults: list[SavedApprovalFault] = []
     for index, entry in enumerate(cast("list[object]", data["allow"])):
         line = result.node.place_of(("allow", index)).line
         try:
-            stored.append(_parse_entry(entry, f"{FILE}:{line}"))
+            stored.append(_parse_entry(entry, f"{file}:{line}"))
         except ValueError as error:
-            faults.append(SavedApprovalFault(str(error), line))
+            faults.append(SavedApprovalFault(file, str(error), line))
     return SavedApprovals(tuple(stored), tuple(faults))
+
+
+def _project(root: Path) -> str:
+    """The project as the file names it."""
+    return os.fsencode(os.path.realpath(root)).decode(errors="backslashreplace")
 
 
 def _parse_entry(entry: object, place: str) -> SavedApproval:
@@ -223,8 +257,17 @@ def revoke(root: Path, stored: Sequence[SavedApproval]) -> None:
 
 def clear(root: Path) -> None:
     """Revoke every saved approval, even where the file can't be read."""
-    with _lock(root):
-        _write(root, [])
+    with _locked(root) as file:
+        _write(file, root, [])
+
+
+def start(root: Path, entries: Sequence[Any] = ()) -> bool:
+    """Write a project's first file; returns False if there is one already."""
+    with _locked(root) as file:
+        if os.path.lexists(file.path):
+            return False
+        _write(file, root, entries)
+        return True
 
 
 def _add(root: Path, entry: dict[str, Any]) -> None:
@@ -237,56 +280,53 @@ def _add(root: Path, entry: dict[str, Any]) -> None:
 @contextlib.contextmanager
 def _edit(root: Path) -> Generator[list[Any]]:
     """The file's entries, written back at the end; one process at a time."""
-    with _lock(root):
-        text, fault = _read(root)
-        if text is not None and fault is None:
-            result = parse_json(text, FILE)
+    with _locked(root) as file:
+        text, fault = _read(file)
+        if text is not None:
+            result = parse_json(text, file.path.name)
             data: object = result.node.data() if result.node is not None and not result.diagnostics else None
-            if isinstance(data, dict) and isinstance(data.get("allow"), list):
+            if isinstance(data, dict) and isinstance(data.get("allow"), list) and data.get("project") == _project(root):
                 entries = cast("list[Any]", data["allow"])
                 before = json.dumps(entries)
                 yield entries
                 if json.dumps(entries) != before:
-                    _write(root, entries)
+                    _write(file, root, entries)
                 return
             fault = "it can't be read"
         if fault is not None:
-            raise StoreError(f"{FILE}: {fault}", hint=f"Correct {FILE}, or delete it.")
+            where = shown(file.path)
+            raise StoreError(f"{where}: {fault}", hint=f"Correct {where}, or delete it.")
         new: list[Any] = []
         yield new
-        _write(root, new)
+        _write(file, root, new)
 
 
 @contextlib.contextmanager
-def _lock(root: Path) -> Generator[None]:
-    folder = root / FOLDER
-    try:
-        make_folder(root)
-        lock = os.open(folder / "approvals.lock", os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
-    except OSError as error:
-        hint = NOT_LINKED if is_linked(root) else None
-        raise StoreError(f"the approval can't be saved in {folder}: {error.strerror or error}", hint=hint) from error
-    try:
-        with contextlib.suppress(ImportError):
-            import fcntl
-
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)
+def _locked(root: Path) -> Generator[StateFile]:
+    """The file, which no other process changes meanwhile."""
+    with contextlib.ExitStack() as stack:
+        try:
+            file = answers_file(root)
+            stack.enter_context(file.locked())
+        except OSError as error:
+            raise _unwritable(error) from error
+        yield file
 
 
-def _write(root: Path, entries: Sequence[Any]) -> None:
+def _write(file: StateFile, root: Path, entries: Sequence[Any]) -> None:
     lines = ",\n".join(f"    {json.dumps(entry, ensure_ascii=False)}" for entry in entries)
     inner = f"\n{lines}\n  " if entries else ""
-    text = f'{{\n  "version": 1,\n  "allow": [{inner}]\n}}\n'
+    project = json.dumps(_project(root), ensure_ascii=False)
     try:
-        Root(root).write(FILE, text.encode())
-    except (FileRefusedError, OSError) as error:
-        raise StoreError(
-            f"the approval can't be saved in {root / FILE}: {error}",
-            hint="see that `.llm-do` is a folder that you may write to; a `session` answer needs no file",
-        ) from error
+        file.write(f'{{\n  "version": 1,\n  "project": {project},\n  "allow": [{inner}]\n}}\n')
+    except (OSError, UnicodeEncodeError) as error:
+        raise _unwritable(error) from error
+
+
+def _unwritable(error: Exception) -> StoreError:
+    reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    hint = "See that you may write to $XDG_STATE_HOME/llm-do, or answer for the session, which needs no file."
+    return StoreError(f"the approval can't be saved: {reason}", hint=hint)
 
 
 def _today() -> str:

@@ -6,9 +6,11 @@ decide before a call and guard the file access during it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 
 from llm_do.files.code_files import CodeFiles
@@ -17,6 +19,7 @@ from llm_do.files.local_folder import PRIVATE, is_private
 from llm_do.files.paths import fold_name
 from llm_do.files.refusals import FileRefusedError
 from llm_do.files.root import Root
+from llm_do.files.state_folder import state_folder
 from llm_do.policy.secrets import secret_file
 from llm_do.policy.values import Decision, Effect
 
@@ -136,7 +139,7 @@ class Protection:
         for path in trail:
             names = [fold_name(name) for name in path.split("/")]
             why = None
-            if not writing and is_private(path):
+            if (not writing and is_private(path)) or self._is_persons_own(path):
                 return PRIVATE
             if writing and (kept := next((name for name in names if name in _NOT_WRITTEN), None)):
                 why = f"nothing may be written in {kept}"
@@ -145,6 +148,18 @@ class Protection:
             if why and not self._allowed(path):
                 return why
         return None
+
+    def _is_persons_own(self, path: str) -> bool:
+        """Whether a path leads to what the person keeps for themselves, below a root that holds it."""
+        return bool(self._own) and any(f"{at}/{path}/".startswith(self._own) for at in self.root.spellings)
+
+    @cached_property
+    def _own(self) -> str:
+        """The person's state folder with a slash at its end; empty if there is none."""
+        try:
+            return f"{os.path.realpath(state_folder())}/"
+        except OSError:
+            return ""
 
     def _allowed(self, path: str) -> bool:
         return matches_any_path(path, self.allow)

@@ -13,7 +13,6 @@ from llm_do.policy.proofs import facts_of_call, is_overly_broad
 from llm_do.policy.proposals import allows_call, proposed_rules
 from llm_do.policy.rules import Rule
 from llm_do.runtime.approval.broker import Answer, ApprovalDecision, ApprovalRequest
-from llm_do.runtime.approval.saved_approvals import FILE
 from llm_do.runtime.context.user_questions import UserQuestion
 from llm_do.text.sanitizer import sanitize
 from llm_do.ui.approval.choices import (
@@ -228,7 +227,7 @@ class _AskedCall:
 
     def _confirm_answer(self, answer: Answer, what: str) -> None:
         """Say what was allowed, and for how long."""
-        where = f"always, by {FILE}" if answer == "always" else "in this session"
+        where = "always, in this project" if answer == "always" else "in this session"
         text = self._frame.paint(f"allowed {where}: {what}", "quiet")
         self._terminal.write(f"{fold_lines(text, self._terminal.columns)}\n")
 

@@ -25,7 +25,7 @@ _CHOICES: Mapping[str, tuple[Answer, str, str]] = {
     "e": ("all", "yes, all {count} identical calls", "all {count}"),
     "s": ("session", "yes, and exactly this call again in this session", "this session"),
     "p": ("session", "yes, and in this session every call that {rule}", "session by rule"),
-    "w": ("always", "yes, and always; saves {what} in .llm-do/approvals.json", "always"),
+    "w": ("always", "yes, and always in this project; keeps {what} for you", "always"),
     "n": ("deny", "no", "deny"),
     "d": ("deny", "no, with a note for the model", "deny with a note"),
     "a": ("abort", "abort the run", "abort the run"),

@@ -165,13 +165,7 @@ def _project(root: Path, describe: Callable[[str], str] | None) -> Iterator[Chec
         return
     else:
         yield from _file(root / FOLDER)
-    from llm_do.runtime.approval import saved_approvals
-
-    found = saved_approvals.load_saved_approvals(root)
-    if found.stored or found.faults:
-        status = "note" if found.faults else "ok"
-        text = f"{len(found.stored)} permanent" + "".join(f"; {fault}" for fault in found.faults)
-        yield Check("approvals", status, text, "`llm-do approvals list` shows them.")
+    yield from _approvals(root)
     yield from _servers(root)
     yield _clock(root)
 
@@ -187,6 +181,22 @@ def _file(folder: Path) -> Iterator[Check]:
     )
     if (folder / "state.db").exists():
         yield _store(folder / "state.db")
+
+
+def _approvals(root: Path) -> Iterator[Check]:
+    """A person's permanent approvals, and those that came with the folder."""
+    from llm_do.runtime.approval.found_approvals import FILE, load_found_approvals
+    from llm_do.runtime.approval.saved_approvals import load_saved_approvals
+
+    saved, found = load_saved_approvals(root), load_found_approvals(root)
+    if saved.stored or saved.faults:
+        text = f"{len(saved.stored)} permanent" + "".join(f"; {fault}" for fault in saved.faults)
+        yield Check("approvals", "note" if saved.faults else "ok", text, "`llm-do approvals list` shows them.")
+    if found.stored or found.faults:
+        text = f"{len(found.stored)} in {FILE} aren't used" + "".join(f"; {fault}" for fault in found.faults)
+        yield Check(
+            "found approvals", "note", text, "If they are yours, `llm-do trust` takes them over; else delete them."
+        )
 
 
 def _servers(root: Path) -> Iterator[Check]:

@@ -78,7 +78,7 @@ def test_each_question_is_answered_with_a_key(terminal: Callable[..., Screen]) -
         "  s  yes, and exactly this call again in this session",
         "  p  yes, and in this session every call that this rule allows:",
         "     main:send(to=ann, text='')",
-        "  w  yes, and always; saves that rule, or this call, in .llm-do/approvals.json",
+        "  w  yes, and always in this project; keeps that rule, or this call, for you",
         "  n  no    d  no, with a note for the model    a  abort the run",
         "  v  view all of it: 1 default argument",
     ]

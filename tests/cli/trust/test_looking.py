@@ -265,3 +265,17 @@ def test_the_system_sees_no_program_started_and_no_module_loaded(
     assert not any(str(clone) in line or "server.sh" in line for line in started)
     assert not any(name.endswith((".pyc", ".pth", "conftest.py", "customize.py")) for name in opened)
     assert traces(clone) == []
+
+
+def test_assertions_about_unknown_tools_are_not_proved(tmp_path: Path, state: dict[str, str | None]) -> None:
+    (tmp_path / "project.json").write_text(
+        '{"version": 1, "entry": {"agent": "main"}, "agent_files": ["main.agent"], "python_files": ["tools.py"],'
+        ' "permissions": {"assert": ["never shell"]}}'
+    )
+    (tmp_path / "main.agent").write_text("---\nname: main\ntools: [send]\n---\nHelp.\n")
+    (tmp_path / "tools.py").write_text("def send() -> None:\n    'Send.'\n\n\nTOOLS = [send]\n")
+
+    ended = run_forked("check", cwd=tmp_path, env=state)
+
+    assert "assertions were not proved" in " ".join(ended.err.split())
+    assert ended.code == 0

@@ -10,8 +10,29 @@ from llm_do import ApprovalDecision, ApprovalRequest, Project, Runtime
 from llm_do.errors import StoreError
 from llm_do.policy.digest import call_digest
 from llm_do.policy.values import ToolCallInfo
-from llm_do.runtime.approval import saved_approvals
+from llm_do.runtime.approval import found_approvals, saved_approvals
 from llm_do.testing import play
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path_factory.mktemp("state")
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder))
+    return folder
+
+
+def saved_file(root: Path) -> Path:
+    file = saved_approvals.answers_file(root).path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    return file
+
+
+def write_saved(root: Path, text: str) -> Path:
+    file = saved_file(root)
+    file.write_text(text.replace('{"version": 1,', f'{{"version": 1, "project": {json.dumps(str(root))},', 1))
+    file.chmod(0o600)
+    return file
+
 
 CALL = ToolCallInfo("send", {"to": "ann", "n": 1}, resolved={"to": (("git", "log"),)})
 
@@ -21,7 +42,7 @@ def test_a_saved_answer_to_one_call_applies_to_that_call_only(tmp_path: Path) ->
 
     found = saved_approvals.load_saved_approvals(tmp_path)
 
-    assert found.digests == {call_digest(CALL): ".llm-do/approvals.json:4"}
+    assert found.digests == {call_digest(CALL): f"{saved_file(tmp_path)}:5"}
     assert call_digest(ToolCallInfo("send", {"to": "ann", "n": 2}, resolved=CALL.resolved)) not in found.digests
     assert call_digest(ToolCallInfo("send", CALL.args, path="main/b", resolved=CALL.resolved)) not in found.digests
 
@@ -39,14 +60,14 @@ def test_a_saved_answer_through_a_link_applies_while_the_links_target_is_the_sam
 
 def test_an_edited_call_is_no_longer_allowed(tmp_path: Path) -> None:
     saved_approvals.add_call(tmp_path, CALL)
-    file = tmp_path / saved_approvals.FILE
+    file = saved_file(tmp_path)
     file.write_text(file.read_text().replace('"ann"', '"bob"'))
 
     found = saved_approvals.load_saved_approvals(tmp_path)
 
     assert found.stored == ()
     assert [*map(str, found.faults)] == [
-        ".llm-do/approvals.json:4: the call was edited and isn't the one that was allowed; write a rule instead"
+        f"{file}:5: the call was edited and isn't the one that was allowed; write a rule instead"
     ]
 
 
@@ -81,44 +102,124 @@ def test_answers_are_added_once_and_can_be_revoked(tmp_path: Path) -> None:
 def test_an_unreadable_entry_allows_nothing_and_is_reported_with_its_line(
     tmp_path: Path, text: str, fault: str
 ) -> None:
-    (tmp_path / ".llm-do").mkdir()
-    (tmp_path / saved_approvals.FILE).write_text(text)
+    file = write_saved(tmp_path, text)
 
     found = saved_approvals.load_saved_approvals(tmp_path)
 
     assert found.stored == ()
-    assert str(found.faults[0]).startswith(f".llm-do/approvals.json:{fault}")
+    assert str(found.faults[0]).startswith(f"{file}:{fault}")
 
 
 def test_a_folder_in_place_of_the_file_allows_nothing_and_is_reported_once(tmp_path: Path) -> None:
-    (tmp_path / saved_approvals.FILE).mkdir(parents=True)
+    saved_file(tmp_path).mkdir()
 
     [fault] = saved_approvals.load_saved_approvals(tmp_path).faults
 
-    assert str(fault) == ".llm-do/approvals.json: it is a folder, not a file"
-    assert (fault.message, fault.line) == ("it is a folder, not a file", None)
+    assert fault.file == str(saved_file(tmp_path))
+    assert fault.line is None
+
+
+def test_a_file_of_another_project_allows_nothing(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    saved_approvals.add_rule(other, "send")
+    saved_file(other).rename(saved_file(tmp_path))
+
+    found = saved_approvals.load_saved_approvals(tmp_path)
+
+    assert (found.stored, found.faults[0].message) == ((), "it belongs to another project")
+    with pytest.raises(StoreError):
+        saved_approvals.add_rule(tmp_path, "send")
 
 
 def test_an_invalid_file_is_not_overwritten(tmp_path: Path) -> None:
-    (tmp_path / ".llm-do").mkdir()
-    (tmp_path / saved_approvals.FILE).write_text("{ mine")
+    file = write_saved(tmp_path, "{ mine")
 
     with pytest.raises(StoreError):
         saved_approvals.add_rule(tmp_path, "send")
 
-    assert (tmp_path / saved_approvals.FILE).read_text() == "{ mine"
+    assert file.read_text() == "{ mine"
 
 
-def test_answers_are_neither_read_nor_written_through_a_link(tmp_path: Path) -> None:
+def test_answers_are_kept_outside_of_the_project_where_only_their_owner_reads_them(tmp_path: Path) -> None:
+    saved_approvals.add_rule(tmp_path / "project", "send")
+    (tmp_path / "link").symlink_to("project")
+
+    assert not (tmp_path / "project").exists()
+    assert saved_file(tmp_path / "project").stat().st_mode & 0o777 == 0o600
+    assert len(saved_approvals.load_saved_approvals(tmp_path / "link").stored) == 1
+    assert saved_approvals.load_saved_approvals(tmp_path / "project2").stored == ()
+
+
+def test_answers_that_cannot_be_kept_are_an_error_with_a_hint(tmp_path: Path, state: Path) -> None:
+    (state / "llm-do").write_text("")
+
+    with pytest.raises(StoreError, match="can't be saved") as caught:
+        saved_approvals.add_rule(tmp_path, "send")
+    assert "XDG_STATE_HOME" in str(caught.value.hint)
+    assert saved_approvals.load_saved_approvals(tmp_path).stored == ()
+
+
+FOUND = '{"version": 1, "allow": [\n"send",\n"shell(git log *)"]}'
+
+
+def write_found(root: Path, text: str = FOUND) -> Path:
+    (root / ".llm-do").mkdir(parents=True, exist_ok=True)
+    file = root / found_approvals.FILE
+    file.write_text(text)
+    return file
+
+
+def test_a_file_in_the_folder_is_read_but_allows_nothing(tmp_path: Path) -> None:
+    root = write_project(tmp_path)
+    write_found(root)
+
+    assert [item.place for item in found_approvals.load_found_approvals(root).stored] == [
+        ".llm-do/approvals.json:2",
+        ".llm-do/approvals.json:3",
+    ]
+    played = play(root, "x", answers=sends("ann"), approvals="deny")
+    assert [call.status for call in played.calls] == ["denied"]
+
+
+def test_a_file_in_the_folder_is_moved_once(tmp_path: Path) -> None:
+    file = write_found(tmp_path)
+
+    assert found_approvals.move_found_approvals(tmp_path) == 2
+    assert not file.exists()
+    assert [item.text for item in saved_approvals.load_saved_approvals(tmp_path).stored] == ["send", "shell(git log *)"]
+
+    write_found(tmp_path, '{"version": 1, "allow": ["*"]}')
+    assert found_approvals.move_found_approvals(tmp_path) == 0
+    assert len(saved_approvals.load_saved_approvals(tmp_path).stored) == 2
+
+
+def test_a_folder_without_such_a_file_takes_none_over_later(tmp_path: Path) -> None:
+    assert found_approvals.move_found_approvals(tmp_path) == 0
+    write_found(tmp_path)
+
+    assert found_approvals.move_found_approvals(tmp_path) == 0
+    assert saved_approvals.load_saved_approvals(tmp_path).stored == ()
+
+
+def test_what_cannot_be_read_in_the_folder_stays_there(tmp_path: Path) -> None:
+    file = write_found(tmp_path, '{"version": 1, "allow": ["send", "shell("]}')
+
+    assert found_approvals.move_found_approvals(tmp_path) == 1
+    assert file.exists()
+    assert [item.text for item in saved_approvals.load_saved_approvals(tmp_path).stored] == ["send"]
+
+
+def test_nothing_is_read_through_a_link_in_the_folder(tmp_path: Path) -> None:
     project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
     project.mkdir()
-    elsewhere.mkdir()
-    saved_approvals.add_rule(elsewhere, "send")
+    write_found(elsewhere)
     (project / ".llm-do").symlink_to(elsewhere / ".llm-do")
 
-    assert saved_approvals.load_saved_approvals(project).stored == ()
-    with pytest.raises(StoreError):
-        saved_approvals.add_rule(project, "shout")
+    found = found_approvals.load_found_approvals(project)
+    assert found.stored == ()
+    assert found.faults
+    assert found_approvals.move_found_approvals(project) == 0
+    assert (elsewhere / found_approvals.FILE).exists()
 
 
 def write_project(root: Path, **approvals: object) -> Path:
@@ -143,7 +244,8 @@ def test_a_permanent_answer_outlasts_the_session(tmp_path: Path) -> None:
 
     assert [len(first.questions), len(second.questions)] == [1, 1]
     assert [call.status for call in second.calls] == ["success", "denied"]
-    assert second.result.approvals[0].reason == "send was allowed by an earlier answer (.llm-do/approvals.json:4)"
+    where = f"{saved_file(root)}:5"
+    assert second.result.approvals[0].reason == f"send was allowed by an earlier answer ({where})"
 
 
 def test_an_answer_with_a_rule_covers_every_call_the_rule_covers(tmp_path: Path) -> None:
@@ -180,7 +282,7 @@ def test_a_rule_from_a_callback_lasts_for_the_session_and_is_not_written(tmp_pat
     asyncio.run(runtime.run("x"))
 
     assert asked == ["ann"]
-    assert not (tmp_path / saved_approvals.FILE).exists()
+    assert not saved_file(tmp_path).exists()
 
 
 def test_an_answer_with_an_invalid_rule_applies_once(tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ def trust(
       llm-do trust --show
       llm-do trust --revoke examples/receipts
     """
+    from llm_do.cli.actions.admission import take_over_approvals
     from llm_do.cli.process.streams import claim_stdout, warn
     from llm_do.errors import UsageError
     from llm_do.runtime.approval import trusted_folders
@@ -57,6 +58,7 @@ def trust(
     if not revoke:
         trusted_folders.add(root)
         warn(sanitize(f"trusted: {root}"))
+        take_over_approvals(root)
         return 0
     if not trusted_folders.remove(root):
         above = trusted_folders.find(root)

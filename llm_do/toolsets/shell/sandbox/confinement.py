@@ -11,6 +11,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from llm_do._startup.frozen import frozen
 from llm_do.files.code_tree import CodeScan
 from llm_do.files.glob_patterns import matches_any_path
 from llm_do.files.local_folder import FOLDER
+from llm_do.files.state_folder import state_folder
 from llm_do.policy.denied_effects import DeniedEffects
 from llm_do.project.sandbox_spec import SandboxSpec
 from llm_do.toolsets.shell.sandbox import bubblewrap, landlock
@@ -227,6 +229,8 @@ def _home_secrets() -> list[Path]:
     """Return what may hold secrets in this person's home folder and in those that root could read, and the system's."""
     homes = [Path.home(), *(Path("/home").glob("*") if os.geteuid() == 0 else ())]
     found = [home / name for home in homes for name in _HOME_SECRETS]
+    with suppress(OSError):
+        found.append(state_folder())
     return [path for path in (*found, *_SYSTEM_SECRETS) if path.exists()]
 
 
