@@ -17,16 +17,21 @@ from benchmarks.in_process import at_once, bare, runtime, times
 from benchmarks.measure import Figure, interleaved
 from benchmarks.server import serving
 from llm_do import Runtime
+from llm_do.runtime.steps.rehearsal import Rehearsal
 from llm_do.threads import ConversationManager, SqliteStore, StateManager, ThreadConfig
 
 LONG, SHORT = 100_000, 100
 
+REPLAYS, STEPS = 20, 21
+"""Runs that are replayed, and the steps of each: eleven requests and ten tool calls."""
+
 
 def main() -> list[Figure]:
-    """Measure continuing, appending, recording, fifty threads at once, and durable runs."""
+    """Measure continuing, appending, recording, fifty threads at once, durable runs, and their replay."""
     with tempfile.TemporaryDirectory() as folder, serving() as url:
         os.environ["OPENAI_BASE_URL"], os.environ["OPENAI_API_KEY"] = url, "benchmark"
-        return [*lengths(Path(folder)), *recording(Path(folder)), *fifty(Path(folder)), *durable(Path(folder))]
+        place = Path(folder)
+        return [*lengths(place), *recording(place), *fifty(place), *durable(place), replay(place)]
 
 
 def recorded(model: str, store: SqliteStore, *, durable: bool = False) -> Runtime:
@@ -134,3 +139,20 @@ def durable(folder: Path) -> list[Figure]:
             detail=f"{one / 44 * 1000:.2f} ms against {other / 44 * 1000:.2f} ms a request",
         )
     ]
+
+
+def replay(folder: Path) -> Figure:
+    """Runs that stopped just before their end, resumed: processor time, with all that a resume reads and writes."""
+    runs = recorded("tools-10", SqliteStore(folder / "replayed.db"), durable=True)
+    rehearsal = runs.shared.rehearsal = Rehearsal()
+
+    async def seconds() -> float:
+        stopped = [await runs.execute("x") for _ in range(REPLAYS)]
+        rehearsal.replays = True
+        started = time.process_time()
+        for each in stopped:
+            await runs.resume(each.run_id)
+        return time.process_time() - started
+
+    each = asyncio.run(seconds()) / REPLAYS * 1000
+    return Figure("replay of a step", each / STEPS, 1.0, "ms", detail=f"{each:.1f} ms a run of {STEPS} steps")

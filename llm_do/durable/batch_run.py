@@ -30,9 +30,9 @@ from llm_do.errors import (
 from llm_do.runtime.record.redaction import redactor
 from llm_do.runtime.record.results import ErrorRecord, RunResult
 from llm_do.runtime.record.store.batches import BatchInput, BatchItem, ClaimedInput
-from llm_do.runtime.session.durable_runs import file_digests
 from llm_do.runtime.session.entries import entry_for, entry_input
 from llm_do.runtime.session.execution import Durability, Execution, RunInputs
+from llm_do.runtime.session.project_snapshots import take_snapshot
 from llm_do.runtime.session.run_starts import new_run, run_again
 from llm_do.runtime.steps.run_beginning import RunBeginning
 from llm_do.runtime.steps.sealed_secrets import Seal
@@ -117,11 +117,13 @@ class BatchRun(Generic[T]):
         self._news = asyncio.Event()
         self._entry = entry_for(session.project, session.registry, batch.entry, [], None)
         self._seal = Seal(redactor().secrets)
+        self._snapshot = take_snapshot(session.project, redactor().secrets)
         self._beginning = RunBeginning(
             batch.entry,
             None,
             options=session.config.kept_options,
-            project=file_digests(session.project),
+            project=self._snapshot.digests,
+            unkept=self._snapshot.unkept,
             version=_version(),
         )
 
@@ -224,7 +226,7 @@ class BatchRun(Generic[T]):
             return
         beginning = replace(self._beginning, input=to_json_data(value)).to_text()
         run = new_run(self._session, claim.run_id, self._entry, budget=self._budget)
-        inputs = RunInputs(self.batch.entry, None, {}, Durability(beginning))
+        inputs = RunInputs(self.batch.entry, None, {}, Durability(beginning, self._snapshot.row))
         result = await Execution(self._session, run, inputs).carry_out(self._entry, value)
         await self._take_in(claim.ordinal, claim.run_id, result)
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from llm_do._startup.frozen import frozen
 from llm_do.errors import UsageError
 from llm_do.runtime.record.store.batches import BatchRecord
-from llm_do.runtime.session.durable_runs import file_digests
 from llm_do.runtime.session.entries import entry_for
 from llm_do.runtime.session.mapped_inputs import BatchBudget
+from llm_do.runtime.session.project_snapshots import file_digests
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,6 +10,7 @@ import os
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
@@ -56,15 +57,22 @@ class ModelPool:
     """A cache of models by name, base URL and event loop, with one HTTP client per provider, base URL and key.
 
     `notice` is called with each sentence that a person should read, such as that a model of a list was left out. `keys`
-    are those of files, for providers whose key the environment doesn't have.
+    are those of files, for providers whose key the environment doesn't have. `moved` is a folder and another one, whose
+    files are read instead of those of the first where it has them.
 
     Example:
         >>> ModelPool().get("test").model_name
         'test'
     """
 
-    def __init__(self, notice: Callable[[str], None] = lambda _: None, keys: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        notice: Callable[[str], None] = lambda _: None,
+        keys: Mapping[str, str] | None = None,
+        moved: tuple[Path, Path] | None = None,
+    ) -> None:
         self._notice = notice
+        self._moved = moved
         self._keys = keys or {}
         self._noticed: set[str] = set()
         self._lock = threading.RLock()
@@ -184,7 +192,7 @@ class ModelPool:
             from llm_do.models.builtin.script_file import load_script
             from llm_do.models.builtin.script_model import ScriptModel
 
-            return ScriptModel(load_script(expand_user(rest)), agent)
+            return ScriptModel(load_script(self._file(expand_user(rest))), agent)
         if prefix == "local" and not rest and "://" in (configured := os.environ.get("LLM_DO_LOCAL_MODEL", "")):
             rest = configured
         if "://" in rest:
@@ -200,6 +208,12 @@ class ModelPool:
         from llm_do.models.builtin.local_model import LocalModel
 
         return LocalModel(rest or None, notice=self._notice_once)
+
+    def _file(self, path: Path) -> Path:
+        if self._moved is None or not path.is_relative_to(self._moved[0]):
+            return path
+        there = self._moved[1] / path.relative_to(self._moved[0])
+        return there if there.is_file() else path
 
     def _from_provider(
         self, shelf: _Shelf, prefix: str, name: str, agent: str, file: str | None, base_url: str | None

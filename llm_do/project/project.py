@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -249,6 +249,7 @@ class Project:
         cassette: What recordings of runs contain in addition to requests.
         warnings: Warnings from linking.
         modules: Keeps the project's Python modules importable.
+        source: The folder that its files were read from, if that isn't `root`.
 
     Example:
         >>> project = Project.load("examples/greeter")
@@ -283,13 +284,15 @@ class Project:
     cassette: CassetteSettings = field(default_factory=CassetteSettings)
     warnings: Sequence[Diagnostic] = ()
     modules: Modules | None = field(default=None, repr=False)
+    source: Path | None = None
 
     @classmethod
-    def load(cls, path: str | Path = ".") -> Project:
+    def load(cls, path: str | Path = ".", *, root: Path | None = None) -> Project:
         """Link the project at `path`.
 
         Args:
             path: A folder, a manifest, or one `.agent` file.
+            root: The folder that its tools work in, if the files at `path` are a copy of those of another folder.
 
         Returns:
             The linked project, with any warnings in `warnings`.
@@ -298,7 +301,24 @@ class Project:
             UsageError: There is no project at `path`.
             LinkError: The project has errors; the exception contains every diagnostic.
         """
-        return LINK.get()(Path(path))
+        linked = LINK.get()(Path(path))
+        return linked if root is None else linked._moved(root)
+
+    def _moved(self, root: Path) -> Project:
+        """The project for another folder, with the files that it was linked from as its source."""
+
+        def there(path: Path) -> Path:
+            return root / path.relative_to(self.root) if path.is_relative_to(self.root) else path
+
+        return replace(
+            self,
+            root=root,
+            source=self.root,
+            manifest=there(self.manifest) if self.manifest is not None else None,
+            files=[there(path) for path in self.files],
+            python_files=[there(path) for path in self.python_files],
+            generated_agents_dir=there(self.generated_agents_dir) if self.generated_agents_dir is not None else None,
+        )
 
     def is_generated(self, agent: AgentSpec) -> bool:
         """Check whether `agent_create` wrote an agent's file."""

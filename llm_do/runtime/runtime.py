@@ -33,7 +33,7 @@ from llm_do.runtime.record.redaction import protect_values
 from llm_do.runtime.record.results import ExecutionContext, RunResult, Usage
 from llm_do.runtime.record.run_stream import RunStream
 from llm_do.runtime.record.subscription import Subscription
-from llm_do.runtime.session.durable_runs import begin_run, find_run
+from llm_do.runtime.session.durable_runs import begin_run, earlier_run, find_run, project_as_begun
 from llm_do.runtime.session.entries import Entry, entry_for, entry_input
 from llm_do.runtime.session.execution import Durability, Execution, RunInputs
 from llm_do.runtime.session.mapped_inputs import MAP_INPUTS, BatchBudget
@@ -100,7 +100,8 @@ class Runtime:
             self.config.notice(f"{fault}; it allows nothing")
         keys = project_keys(project.root if project.files else None, self.config.env_file)
         protect_values(keys)
-        self.pool = ModelPool(self.config.notice, keys)
+        moved = (project.root, project.source) if project.source is not None else None
+        self.pool = ModelPool(self.config.notice, keys, moved)
         self.shared = Shared(project, self.config)
         self.resources = Resources()
         self.running: set[tuple[asyncio.AbstractEventLoop, Callable[[], object]]] = set()
@@ -219,6 +220,7 @@ class Runtime:
         *,
         in_flight: InFlight | Mapping[str, InFlight] | None = None,
         accept_changes: bool = False,
+        as_begun: bool = False,
     ) -> RunResult:
         """Continue a durable run where it stopped: what has been done isn't done again.
 
@@ -229,6 +231,8 @@ class Runtime:
                 mapping says it by the keys of their steps. None raises `SuspendedError` if there are any.
             accept_changes: Whether to continue although the project's files have changed; the run still stops, before
                 anything new happens, at the first request that isn't what was sent before.
+            as_begun: Whether to continue with the project's files as the run began with them, which are kept with it.
+                Deny rules of the project as it is now hold too.
 
         Returns:
             The result; of a run that has ended, the one that it ended with.
@@ -239,7 +243,7 @@ class Runtime:
             SuspendedError: A person has to say what becomes of calls that were running.
             RunError: The run ended early.
         """
-        result = await self.execute_again(run_id, in_flight=in_flight, accept_changes=accept_changes)
+        result = await self.execute_again(run_id, in_flight=in_flight, accept_changes=accept_changes, as_begun=as_begun)
         return result.raise_for_status()
 
     def map(
@@ -379,7 +383,7 @@ class Runtime:
         )
         continues = messages is not None or execution_context is not None
         given = history if continues else None
-        durable = Durability(begin_run(self, entry, value, given, before)) if self.config.durable else None
+        durable = Durability(*begin_run(self, entry, value, given, before)) if self.config.durable else None
         inputs = RunInputs(entry, given, before.toolkits, durable)
         return await Execution(self, run, inputs).carry_out(chosen, value)
 
@@ -389,6 +393,7 @@ class Runtime:
         *,
         in_flight: InFlight | Mapping[str, InFlight] | None = None,
         accept_changes: bool = False,
+        as_begun: bool = False,
         subscription: Subscription | None = None,
     ) -> RunResult:
         """Continue a durable run where it stopped, and return its result, however it ends.
@@ -397,6 +402,7 @@ class Runtime:
             run_id: The run.
             in_flight: What becomes of the calls that were running when it stopped, as for `resume`.
             accept_changes: Whether to continue although the project's files have changed.
+            as_begun: Whether to continue with the project's files as the run began with them.
             subscription: Receives this run's events, in addition to the runtime's subscribers.
 
         Returns:
@@ -406,9 +412,32 @@ class Runtime:
             UsageError: There is no such run, or it is running or isn't durable, or the project has changed.
         """
         require_event_loop()
+        if as_begun and self.project.source is None:
+            if accept_changes:
+                raise UsageError(
+                    "a run is continued with the files as they were or with the changed ones, not with both",
+                    hint="Leave one of the two out.",
+                )
+            return await self._execute_as_begun(run_id, in_flight, subscription)
         return await run_again(
-            self, run_id, in_flight=in_flight, accept_changes=accept_changes, subscription=subscription
+            self,
+            run_id,
+            in_flight=in_flight,
+            accept_changes=accept_changes or as_begun,
+            subscription=subscription,
         )
+
+    async def _execute_as_begun(
+        self, run_id: str, in_flight: InFlight | Mapping[str, InFlight] | None, subscription: Subscription | None
+    ) -> RunResult:
+        """Continue a run in a session of its own, over the project as it was."""
+        begun = Runtime(await project_as_begun(self, await earlier_run(self, run_id)), config=self.config)
+        begun.shared.subscriptions = self.shared.subscriptions
+        begun.running = self.running
+        try:
+            return await begun.execute_again(run_id, in_flight=in_flight, as_begun=True, subscription=subscription)
+        finally:
+            await begun.aclose()
 
     def interrupt(self) -> None:
         """End every active run, as a signal does: tools clean up, and results have the status `interrupted`."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from llm_do.project.project import Project, RecordSettings
     from llm_do.runtime.record.store.batches import BatchStore
     from llm_do.runtime.record.store.opened_runs import ResumedRun
+    from llm_do.runtime.record.store.store_writes import ProjectRow
 
 __all__ = ["StoreRecorder"]
 
@@ -46,14 +47,19 @@ class StoreRecorder:
         self._setups: SessionSetups | None = None
 
     async def begin(
-        self, run: RecordedRun, entry: str, settings: RecordSettings, beginning: str | None = None
+        self,
+        run: RecordedRun,
+        entry: str,
+        settings: RecordSettings,
+        beginning: str | None = None,
+        project: ProjectRow | None = None,
     ) -> StoreRecording | None:
         """Open the run's thread and start its record; a run without a thread continues even if it can't be recorded."""
         record = RunRecord(run.run_id, "running", entry, run.thread_id, run.user_id, time.time())
         has_state = run.thread_id is not None or run.user_id is not None
         try:
             store = self._open()
-            opened = await store.begin_run(record, self._project.threads.config, beginning)
+            opened = await store.begin_run(record, self._project.threads.config, beginning, project)
         except StoreError as error:
             if beginning is not None or (has_state and reason_unrecorded(self._project) is None):
                 raise
@@ -91,6 +97,10 @@ class StoreRecorder:
     def batches(self) -> BatchStore:
         """Return the batches of its store."""
         return self._open().batches
+
+    async def project_files(self, run_id: str) -> ProjectRow | None:
+        """The files of the project that a durable run began with; None if they weren't kept."""
+        return await self._open().project_files(run_id)
 
     async def aclose(self) -> None:
         """Close the project's own store."""

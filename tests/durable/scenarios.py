@@ -9,15 +9,20 @@ from typing import Any
 
 from pydantic import BaseModel
 from pydantic_ai.exceptions import ModelHTTPError
-from pydantic_ai.messages import ToolCallPart
 
 from llm_do import Project, Runtime, Toolkit, tool
 from llm_do.flows import ParallelGroup, Swarm
 from llm_do.project.flow_spec import FlowSpec
-from llm_do.project.project import EntrySpec, RuntimeSettings
-from llm_do.project.registry import Registered, Registry
 from llm_do.runtime.context.call_context import current_call
 from llm_do.runtime.session.runtime_config import RuntimeConfig
+from tests.durable.more_scenarios import (
+    MORE_SCENARIOS,
+    calls_of_work as _calls,
+    flow_project as _flow,
+    note_effect as _note,
+    work as _work,
+    worker as _worker,
+)
 from tests.support.runs import agent, project_of
 from tests.support.scripted import call, script
 
@@ -33,12 +38,6 @@ def effects_of(root: Path) -> list[str]:
     """What tools have done so far, an item a line."""
     file = root / "effects"
     return file.read_text().split() if file.exists() else []
-
-
-def _note(root: Path, item: str) -> None:
-    """Note an effect."""
-    with (root / "effects").open("a") as file:
-        file.write(f"{item}\n")
 
 
 def _kit(root: Path) -> Toolkit:
@@ -58,23 +57,6 @@ def _kit(root: Path) -> Toolkit:
         return f"used {item}"
 
     return kit
-
-
-def _work(root: Path) -> Any:
-    @tool(approval="allow")
-    async def work(item: str) -> str:
-        """Work on an item."""
-        _note(root, item)
-        await asyncio.sleep(0)
-        state = current_call().thread.state
-        state.setdefault("done", {})[item] = True
-        return f"worked on {item}"
-
-    return work
-
-
-def _calls(*items: str) -> list[ToolCallPart]:
-    return [call("work", {"item": item}, item) for item in items]
 
 
 def _nested(root: Path) -> Project:
@@ -103,16 +85,6 @@ def _gather(root: Path) -> Project:
         return f"{both} {await ctx.call('slow', 'again')}"
 
     return project_of([slow, quick], main, root=root, tools={"plain": plain})
-
-
-def _flow(flow: Any, root: Path, *agents: Any) -> Project:
-    names = {spec.name: Registered(spec.name, "agent", spec) for spec in agents}
-    names[flow.name] = Registered(flow.name, "flow", flow)
-    return Project(root, EntrySpec("flow", flow.name), Registry(names), settings=RuntimeSettings())
-
-
-def _worker(name: str, root: Path, *items: str) -> Any:
-    return agent(name, script(_calls(*items), f"{name}'s"), tools=[_work(root)])
 
 
 def _workflow(root: Path) -> Project:
@@ -231,6 +203,7 @@ SCENARIOS: dict[str, Callable[[Path], Project]] = {
     "inner": _inner,
     "dynamic": _dynamic,
     "plan": _plan,
+    **MORE_SCENARIOS,
 }
 
 

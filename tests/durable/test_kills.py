@@ -88,3 +88,23 @@ def test_a_run_survives_a_kill_at_every_commit(
             assert sum((after - done).values()) <= 3, (number, moment)
             assert max((after - done).values(), default=0) <= 1, (number, moment)
     raise AssertionError("it has too many commits")
+
+
+def test_a_budget_of_requests_is_never_overrun(server: Any, tmp_path: Path) -> None:
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    assert server(whole, scenario="budget") == 0
+    assert effects_of(whole).count("request") == 4
+
+    for number in range(MOST):
+        for moment in ("before", "after"):
+            root = tmp_path / f"{number}-{moment}"
+            root.mkdir()
+            status = server(root, scenario="budget", commit=number, moment=moment)
+            if status == 0:
+                assert number > 10
+                return
+            assert server(root, scenario="budget") == 0, (number, moment)
+            assert result_of(root)["status"] == "limited", (number, moment)
+            assert effects_of(root).count("request") <= 4, (number, moment)
+    raise AssertionError("it has too many commits")

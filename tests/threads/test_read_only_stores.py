@@ -78,11 +78,8 @@ def test_a_store_that_somebody_else_is_writing_is_shown(project: Path) -> None:
 def test_an_older_store_is_migrated_in_memory(project: Path) -> None:
     path = project / ".llm-do" / "state.db"
     db = sqlite3.connect(path, isolation_level=None)
-    for index in ("runs_of_batch", "runs_queued", "runs_unfinished"):
-        db.execute(f"DROP INDEX {index}")
-    for column in ("batch", "ordinal", "input"):
-        db.execute(f"ALTER TABLE runs DROP COLUMN {column}")
-    db.execute("DROP TABLE batches")
+    db.execute("ALTER TABLE runs DROP COLUMN project")
+    db.execute("DROP TABLE projects")
     db.execute(f"PRAGMA user_version = {len(migrations.MIGRATIONS) - 1}")
     db.close()
     before = path.read_bytes()

@@ -45,15 +45,26 @@ class ResumeOptions:
         run: Its id or a prefix of it.
         in_flight: What becomes of calls that were running when it stopped; None asks, if a person is there.
         accept_changes: Whether to continue although the project's files have changed.
+        as_begun: Whether to continue with the files that the run began with.
     """
 
     run: str
     in_flight: InFlight | None = None
     accept_changes: bool = False
+    as_begun: bool = False
 
 
 def start(what: ResumeOptions, target: InputOptions, session: SessionOptions, output: OutputOptions) -> int:
-    """Continue a run and print its result."""
+    """Continue a run and print its result.
+
+    Raises:
+        UsageError: The options exclude each other.
+    """
+    if what.accept_changes and what.as_begun:
+        raise UsageError(
+            "--accept-changes and --as-begun exclude each other: the files are the changed ones, or those from before",
+            hint="Keep one of them.",
+        )
     options = CommandOptions(target, {}, session, output)
     return carry_out(options, partial(_resume, what), owes_result=True)
 
@@ -68,7 +79,7 @@ def _resume(what: ResumeOptions, options: CommandOptions, results: Results, inte
             f"nothing has been recorded in {project.root}",
             hint="`llm-do run --durable` begins a run that can be resumed.",
         )
-    earlier = _find(project, what.run)
+    earlier, project = _find(project, what)
     session = Session(project, _as_begun(options.session, earlier), options.output, results, interrupts)
     interrupts.last_words = lambda: failure.print_last_words(
         options.output.output, results, interrupts.description, session.events_to_close
@@ -82,7 +93,8 @@ def _resume(what: ResumeOptions, options: CommandOptions, results: Results, inte
 
 async def _work(session: Session, earlier: EarlierRun, what: ResumeOptions) -> RunResult:
     """Continue the run; a person who is there is asked about calls that were running."""
-    result = await session.resume(earlier.run.id, what.in_flight, accept_changes=what.accept_changes)
+    accepts = what.accept_changes or what.as_begun  # with the latter, the project is that of the beginning
+    result = await session.resume(earlier.run.id, what.in_flight, accept_changes=accepts)
     error = result.error
     if not isinstance(error, SuspendedError) or not error.calls or session.asker is None:
         return result
@@ -92,7 +104,7 @@ async def _work(session: Session, earlier: EarlierRun, what: ResumeOptions) -> R
         if answer is None:
             return result
         answers[key] = answer
-    return await session.resume(earlier.run.id, answers, accept_changes=what.accept_changes)
+    return await session.resume(earlier.run.id, answers, accept_changes=accepts)
 
 
 async def _ask(session: Session, call: Mapping[str, Any]) -> InFlight | None:
@@ -110,24 +122,27 @@ async def _ask(session: Session, call: Mapping[str, Any]) -> InFlight | None:
             return ANSWERS[answer]
 
 
-def _find(project: Project, run: str) -> EarlierRun:
-    """The run of an id or a prefix of it, read before the session is opened with its options."""
+def _find(project: Project, what: ResumeOptions) -> tuple[EarlierRun, Project]:
+    """The run of an id or a prefix of it, read before the session is opened with its options, and its project."""
     import asyncio
 
     from llm_do.runtime.runtime import Runtime
-    from llm_do.runtime.session.durable_runs import find_run
+    from llm_do.runtime.session.durable_runs import find_run, project_as_begun
 
-    async def find() -> EarlierRun | None:
+    async def find() -> tuple[EarlierRun, Project] | None:
         runtime = Runtime(project)
         try:
-            return await find_run(runtime, run, prefix=True)
+            found = await find_run(runtime, what.run, prefix=True)
+            if found is None:
+                return None
+            return found, await project_as_begun(runtime, found) if what.as_begun else project
         finally:
             await runtime.aclose()
 
     found = asyncio.run(find())
     if found is None:
         raise UsageError(
-            f"no run has the id {run!r}, or several ids begin with it", hint="`llm-do runs list` shows the runs."
+            f"no run has the id {what.run!r}, or several ids begin with it", hint="`llm-do runs list` shows the runs."
         )
     return found
 

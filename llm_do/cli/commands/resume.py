@@ -32,6 +32,12 @@ def resume(
     accept_changes: Annotated[
         bool, typer.Option("--accept-changes", help="Continue though the project's files have changed.")
     ] = False,
+    as_begun: Annotated[
+        bool,
+        typer.Option(
+            "--as-begun", help="Continue with the project's files as the run began with them, which are kept with it."
+        ),
+    ] = False,
     approve_all: Annotated[bool, typer.Option("--approve-all", help="Allow every call that needs approval.")] = False,
     reject_all: Annotated[bool, typer.Option("--reject-all", help="Deny every call that needs approval.")] = False,
     output: Annotated[
@@ -51,19 +57,20 @@ def resume(
 ) -> int:
     """Continue a durable run where it stopped: what it has done isn't done again.
 
-    Models, limits and patterns are those that it began with; rules are the project's as they are now. A run that has
-    ended prints the result that it ended with.
+    Models, limits and patterns are those that it began with; rules are the project's as they are now, of which those
+    that deny hold with --as-begun too. A run that has ended prints the result that it ended with.
 
     \b
     Examples:
       llm-do run . --durable "Audit the accounts"
       llm-do resume 7f3a91
       llm-do resume 7f3a91 --in-flight repeat
+      llm-do resume 7f3a91 --as-begun
     """
     from llm_do.cli.actions.resume_action import ResumeOptions, start
 
     return start(
-        ResumeOptions(run, in_flight, accept_changes),
+        ResumeOptions(run, in_flight, accept_changes, as_begun),
         InputOptions(named=named, trust=trust),
         SessionOptions({}, approve_all=approve_all, reject_all=reject_all, store=store),
         OutputOptions(output, verbose, quiet, debug, no_color),

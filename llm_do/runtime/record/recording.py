@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.record.sent_request import RequestReader
     from llm_do.runtime.record.store.batches import BatchStore
     from llm_do.runtime.record.store.opened_runs import ResumedRun
-    from llm_do.runtime.record.store.store_writes import StepRow
+    from llm_do.runtime.record.store.store_writes import ProjectRow, StepRow
     from llm_do.runtime.record.stored_records import RunRecord
     from llm_do.runtime.record.thread_store import ThreadStore
 
@@ -207,7 +207,12 @@ class Recorder(Protocol):
     """Opens the records of runs."""
 
     async def begin(
-        self, run: RecordedRun, entry: str, settings: RecordSettings, beginning: str | None = None
+        self,
+        run: RecordedRun,
+        entry: str,
+        settings: RecordSettings,
+        beginning: str | None = None,
+        project: ProjectRow | None = None,
     ) -> Recording | None:
         """Open the run's thread and its record; sets `run.thread` and `run.user`.
 
@@ -216,6 +221,7 @@ class Recorder(Protocol):
             entry: The name of its entry.
             settings: How much the store keeps of its exchanges.
             beginning: What a durable run begins with, as text.
+            project: The files of the project that it begins with.
         """
         ...
 
@@ -233,6 +239,10 @@ class Recorder(Protocol):
         Raises:
             StoreError: Nothing can be recorded there.
         """
+        ...
+
+    async def project_files(self, run_id: str) -> ProjectRow | None:
+        """The files of the project that a durable run began with; None if they weren't kept."""
         ...
 
     async def aclose(self) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.record.recording import ThreadConfig
     from llm_do.runtime.record.store.batches import BatchStore
     from llm_do.runtime.record.store.opened_runs import OpenedRun, ResumedRun
-    from llm_do.runtime.record.store.store_writes import Batch, MessageRow, RunEnd
+    from llm_do.runtime.record.store.store_writes import Batch, MessageRow, ProjectRow, RunEnd
 
 __all__ = ["ThreadStore"]
 
@@ -115,7 +115,13 @@ class ThreadStore(Protocol):
         """
         ...
 
-    async def begin_run(self, run: RunRecord, defaults: ThreadConfig, beginning: str | None = None) -> OpenedRun:
+    async def begin_run(
+        self,
+        run: RunRecord,
+        defaults: ThreadConfig,
+        beginning: str | None = None,
+        project: ProjectRow | None = None,
+    ) -> OpenedRun:
         """Start a run: finish killed runs on its thread, create the thread if necessary, and read it.
 
         A run may start again after a `ThreadConflict`.
@@ -124,6 +130,7 @@ class ThreadStore(Protocol):
             run: The run.
             defaults: The configuration of a new thread.
             beginning: What a durable run begins with, as text; None for any other run.
+            project: The files of the project that a durable run begins with, kept once for all its runs.
 
         Raises:
             UsageError: A run with this id is active, or has ended, or one on its thread waits to be resumed.
@@ -154,6 +161,10 @@ class ThreadStore(Protocol):
         Raises:
             UsageError: There is no such run, or it is active or has ended.
         """
+        ...
+
+    async def project_files(self, run_id: str) -> ProjectRow | None:
+        """Return the files of the project that a durable run began with; None if they weren't kept."""
         ...
 
     async def run_texts(self, run_id: str) -> tuple[str | None, str | None]:

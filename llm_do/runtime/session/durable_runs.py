@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -16,6 +14,7 @@ from llm_do.project.project import Project
 from llm_do.runtime.record.recording import toolkit_states
 from llm_do.runtime.record.redaction import redactor
 from llm_do.runtime.record.results import RunResult, messages_data
+from llm_do.runtime.session.project_snapshots import file_digests, link_snapshot, take_snapshot
 from llm_do.runtime.steps.run_beginning import RunBeginning
 from llm_do.runtime.steps.sealed_secrets import Seal
 from llm_do.runtime.steps.stored_results import result_from_text
@@ -27,9 +26,18 @@ if TYPE_CHECKING:
 
     from llm_do.runtime.context.session import Session
     from llm_do.runtime.record.results import ExecutionContext
+    from llm_do.runtime.record.store.store_writes import ProjectRow
     from llm_do.runtime.record.stored_records import RunRecord
 
-__all__ = ["EarlierRun", "begin_run", "changed_files", "file_digests", "find_run"]
+__all__ = [
+    "EarlierRun",
+    "begin_run",
+    "changed_files",
+    "check_changes",
+    "earlier_run",
+    "find_run",
+    "project_as_begun",
+]
 
 
 @frozen
@@ -79,41 +87,81 @@ async def find_run(session: Session, run_id: str, *, prefix: bool = False) -> Ea
     return EarlierRun(run, RunBeginning.from_text(seal.open(beginning)), ended)
 
 
+async def earlier_run(session: Session, run_id: str) -> EarlierRun:
+    """The durable run of an id.
+
+    Raises:
+        UsageError: There is none, or it is running.
+    """
+    earlier = await find_run(session, run_id)
+    if earlier is None:
+        raise UsageError(f"there is no run {run_id!r}", hint="`llm-do runs list` shows the runs that there are.")
+    return earlier
+
+
 def begin_run(
     session: Session,
     entry: object,
     value: BaseModel,
     history: list[ModelMessage] | None,
     before: ExecutionContext,
-) -> str:
-    """What a run begins with, as text."""
-    return RunBeginning(
+) -> tuple[str, ProjectRow | None]:
+    """What a run begins with, as text, and its project's files."""
+    snapshot = take_snapshot(session.project, redactor().secrets)
+    beginning = RunBeginning(
         entry if isinstance(entry, str) else None,
         to_json_data(value),
         None if history is None else messages_data(history),
         {name: state.to_dict() for name, state in before.toolkits.items()},
         before.active_agent,
         session.config.kept_options,
-        file_digests(session.project),
+        snapshot.digests,
+        snapshot.unkept,
         version("llm-do"),
-    ).to_text()
+    )
+    return beginning.to_text(), snapshot.row
+
+
+def check_changes(project: Project, earlier: EarlierRun, *, accepts: bool) -> None:
+    """Refuse a project whose files aren't as they were when a run began, unless the changes are accepted.
+
+    Raises:
+        UsageError: They aren't.
+    """
+    changed = changed_files(project, earlier.beginning)
+    if not changed or accepts:
+        return
+    run_id, kept = earlier.run.id, not earlier.beginning.unkept
+    resume = f"`llm-do resume {run_id}"
+    raise UsageError(
+        f"the project has changed since run {run_id} began: {', '.join(changed)}",
+        hint=(f"Continue with the files as they were: {resume} --as-begun`; or with" if kept else "Continue with")
+        + f" the changed ones: {resume} --accept-changes`, which stops at the first request that differs.",
+    )
 
 
 def changed_files(project: Project, beginning: RunBeginning) -> list[str]:
     """The project's files that aren't as they were when a run began."""
-    before, now = beginning.project, file_digests(project)
+    before = beginning.project
+    now = file_digests(project, before)
     return sorted(path for path in {*before, *now} if before.get(path) != now.get(path))
 
 
-def file_digests(project: Project) -> dict[str, str]:
-    """The digest of each of the project's files, by path."""
-    found: dict[str, str] = {}
-    made = project.generated_agents_dir
-    for file in {*project.files, *project.python_files}:
-        if made is not None and made in file.parents:  # the run itself may have made it
-            continue
-        try:
-            found[os.path.relpath(file, project.root)] = hashlib.sha256(file.read_bytes()).hexdigest()
-        except OSError:
-            continue
-    return found
+async def project_as_begun(session: Session, earlier: EarlierRun) -> Project:
+    """Link the project's files as a run began with them; the project as it is if the run has ended.
+
+    Raises:
+        UsageError: They weren't kept, or what the store has isn't what the run began with.
+        LinkError: They don't link any more.
+    """
+    if earlier.result is not None:
+        return session.project
+    run_id, beginning = earlier.run.id, earlier.beginning
+    row = await session.shared.recorder().project_files(run_id)
+    if row is None or beginning.unkept:
+        why = f": {beginning.unkept}" if beginning.unkept else ""
+        raise UsageError(
+            f"the files that run {run_id} began with aren't kept{why}",
+            hint=f"Undo the changes, or continue with them: `llm-do resume {run_id} --accept-changes`.",
+        )
+    return link_snapshot(row, beginning.project, session.project, Seal(redactor().secrets), run_id)

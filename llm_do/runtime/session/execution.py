@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from llm_do.project.project import RecordSettings
     from llm_do.runtime.context.session import Session
     from llm_do.runtime.record.recording import Recording
+    from llm_do.runtime.record.store.store_writes import ProjectRow
     from llm_do.runtime.steps.durable_run import InFlight
 
 __all__ = ["Durability", "Execution", "RunInputs"]
@@ -91,10 +92,12 @@ class Durability:
 
     Args:
         beginning: What it begins with, as text; None for a run that is resumed.
+        project: The project's files that it begins with; None if they can't be kept.
         in_flight: What becomes of the calls that were running when it stopped: one answer for all, or by their keys.
     """
 
     beginning: str | None = None
+    project: ProjectRow | None = None
     in_flight: InFlight | Mapping[str, InFlight] | None = None
 
 
@@ -200,7 +203,8 @@ class Execution:
         run, recorder = self.run, self.session.shared.recorder()
         seal = Seal(redactor().secrets)
         if how.beginning is not None:
-            recording, resumed = await recorder.begin(run, entry.name, settings, seal.close(how.beginning)), None
+            beginning = seal.close(how.beginning)
+            recording, resumed = await recorder.begin(run, entry.name, settings, beginning, how.project), None
         else:
             recording, resumed = await recorder.resume(run, settings)
         assert recording is not None

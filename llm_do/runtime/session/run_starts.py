@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from llm_do.errors import UsageError
 from llm_do.runtime.call.code_step import run_code_step
 from llm_do.runtime.call.invocation import call_by_name
 from llm_do.runtime.context.budget import BudgetMeter
 from llm_do.runtime.context.run_state import RunState
-from llm_do.runtime.session.durable_runs import changed_files, find_run
+from llm_do.runtime.session.durable_runs import check_changes, earlier_run
 from llm_do.runtime.session.entries import AgentEntry, Entry, entry_for, entry_input
 from llm_do.runtime.session.execution import Durability, Execution, RunInputs
 
@@ -62,18 +61,11 @@ async def run_again(
     Raises:
         UsageError: There is no such run, or it is running or isn't durable, or the project has changed.
     """
-    earlier = await find_run(session, run_id)
-    if earlier is None:
-        raise UsageError(f"there is no run {run_id!r}", hint="`llm-do runs list` shows the runs that there are.")
+    earlier = await earlier_run(session, run_id)
     if earlier.result is not None:
         return earlier.result
     beginning = earlier.beginning
-    changed = changed_files(session.project, beginning)
-    if changed and not accept_changes:
-        raise UsageError(
-            f"the project has changed since run {run_id} began: {', '.join(changed)}",
-            hint=f"Undo the changes, or continue with them: `llm-do resume {run_id} --accept-changes`.",
-        )
+    check_changes(session.project, earlier, accepts=accept_changes)
     history, project = earlier.history, session.project
     chosen = entry_for(project, session.registry, beginning.entry, history or [], beginning.active)
     run = new_run(
@@ -85,5 +77,5 @@ async def run_again(
         subscription=subscription,
         budget=budget,
     )
-    inputs = RunInputs(beginning.entry, history, earlier.toolkits, Durability(None, in_flight))
+    inputs = RunInputs(beginning.entry, history, earlier.toolkits, Durability(in_flight=in_flight))
     return await Execution(session, run, inputs).carry_out(chosen, entry_input(chosen, beginning.input))

@@ -24,6 +24,7 @@ class RunBeginning:
         active: The agent that was in control.
         options: The options that decide what the run does, such as its models, limits and patterns.
         project: The digest of each of the project's files, by path.
+        unkept: Why the files aren't kept with the run; empty if they are.
         version: The version of llm-do.
     """
 
@@ -34,11 +35,12 @@ class RunBeginning:
     active: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     project: Mapping[str, str] = field(default_factory=dict[str, str])
+    unkept: str = ""
     version: str = ""
 
     def to_text(self) -> str:
         """The beginning as JSON text, which `from_text` reads."""
-        names = ("entry", "input", "messages", "toolkits", "active", "options", "project", "version")
+        names = ("entry", "input", "messages", "toolkits", "active", "options", "project", "unkept", "version")
         return json.dumps({name: getattr(self, name) for name in names}, ensure_ascii=False)
 
     @classmethod

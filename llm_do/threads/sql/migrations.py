@@ -107,7 +107,13 @@ def _batches(db: Database) -> None:
     db.execute("CREATE INDEX runs_unfinished ON runs (batch) WHERE status IN ('running', 'stopped', 'suspended')")
 
 
-MIGRATIONS: Sequence[Migration] = (_threads, _users, _journal, _turns, _exchanges, _durable_runs, _batches)
+def _projects(db: Database) -> None:
+    """The files that durable runs began with."""
+    db.execute("CREATE TABLE projects (digest TEXT PRIMARY KEY, files BLOB NOT NULL, added REAL NOT NULL)")
+    db.execute("ALTER TABLE runs ADD COLUMN project TEXT")
+
+
+MIGRATIONS: Sequence[Migration] = (_threads, _users, _journal, _turns, _exchanges, _durable_runs, _batches, _projects)
 """Each migrates a store from the version that is its index to the next. Append only."""
 
 

@@ -17,6 +17,7 @@ from llm_do.runtime.record.store.store_writes import Batch, EventRow, MessageRow
 from llm_do.runtime.record.stored_records import Filter, Observation, RunRecord, StoredMessage, ThreadRecord
 from llm_do.threads.sql import exchange_rows
 from llm_do.threads.sql.database import Database
+from llm_do.threads.sql.durable.project_rows import drop_unused_projects
 from llm_do.threads.sql.durable.step_rows import check_attempt, write_steps
 from llm_do.threads.sql.run_owners import refuse_if_interrupted
 from llm_do.threads.store.codec import message_of
@@ -240,6 +241,7 @@ def delete_thread(db: Database, record: ThreadRecord) -> None:
     exchange_rows.forget(db, [run for (run,) in db.execute(f"SELECT id {runs}", key)])
     db.execute(f"DELETE FROM steps WHERE run IN (SELECT id {runs})", key)
     db.execute(f"DELETE {runs}", key)
+    drop_unused_projects(db)
     needed: set[str | None] = {
         tip for (tip,) in db.execute("SELECT head FROM threads UNION SELECT tip FROM runs WHERE tip IS NOT NULL")
     }

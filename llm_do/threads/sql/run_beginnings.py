@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from llm_do.errors import UsageError
 from llm_do.project.thread_config import ThreadConfig
 from llm_do.runtime.record.store.opened_runs import OpenedRun
+from llm_do.runtime.record.store.store_writes import ProjectRow
 from llm_do.runtime.record.stored_records import RunRecord, ThreadRecord
 from llm_do.threads.sql import rows
 from llm_do.threads.sql.database import Database
-from llm_do.threads.sql.durable import attempts, batch_rows
+from llm_do.threads.sql.durable import attempts, batch_rows, project_rows
 
 __all__ = ["begin", "run_exists"]
 
@@ -30,6 +31,7 @@ def begin(
     *,
     again: bool,
     beginning: str | None = None,
+    project: ProjectRow | None = None,
 ) -> OpenedRun:
     """Begin a run; `again` after it has lost a conflict; with what it begins with if it is durable.
 
@@ -68,6 +70,8 @@ def begin(
     )
     if beginning is not None:
         attempts.begin_attempt(db, run, beginning, opened)
+    if project is not None:
+        project_rows.add_project(db, run.id, project)
     return opened
 
 

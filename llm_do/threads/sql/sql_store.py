@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 from llm_do.errors import ThreadConflict
 from llm_do.runtime.record.recording import AgentState
 from llm_do.runtime.record.store.opened_runs import OpenedRun, ResumedRun
-from llm_do.runtime.record.store.store_writes import Batch, EventRow, MessageRow, RunEnd
+from llm_do.runtime.record.store.store_writes import Batch, EventRow, MessageRow, ProjectRow, RunEnd
 from llm_do.runtime.record.stored_records import (
     Filter,
     Observation,
@@ -30,7 +30,7 @@ from llm_do.runtime.record.stored_records import (
 from llm_do.threads.sql import exchange_rows, rows, run_rows
 from llm_do.threads.sql.batch_store import SqlBatches
 from llm_do.threads.sql.database import Database
-from llm_do.threads.sql.durable import attempts
+from llm_do.threads.sql.durable import attempts, project_rows
 from llm_do.threads.sql.open_store import OpenStore
 from llm_do.threads.sql.run_beginnings import begin as begin_in, run_exists
 from llm_do.threads.sql.run_endings import conflict, finish
@@ -185,7 +185,13 @@ class SqlStore:
 
     # -- runs
 
-    async def begin_run(self, run: RunRecord, defaults: ThreadConfig, beginning: str | None = None) -> OpenedRun:
+    async def begin_run(
+        self,
+        run: RunRecord,
+        defaults: ThreadConfig,
+        beginning: str | None = None,
+        project: ProjectRow | None = None,
+    ) -> OpenedRun:
         """Start a run: finish killed runs on its thread, create the thread if necessary, and read it.
 
         A run that has lost a conflict on the thread goes first, so that it doesn't lose again and again.
@@ -206,7 +212,8 @@ class SqlStore:
             if run_rows.is_open(db, run.id) and not again and run.id not in self._opened.claimed:
                 self._finish_all_killed(db)
             killed = self._finish_killed(db, run.user_id, run.thread_id) if run.thread_id is not None else []
-            return owned.owner, begin_in(db, owned, defaults, killed, again=again, beginning=beginning)
+            opened = begin_in(db, owned, defaults, killed, again=again, beginning=beginning, project=project)
+            return owned.owner, opened
 
         try:
             begun = await self._write(begin)
@@ -284,6 +291,7 @@ class SqlStore:
 
             self._finish_all_killed(db)
             recovery.finish_killed(db, attempts.waiting_run(db, run_id))
+            project_rows.drop_unused_projects(db)
 
         await self._write(drop)
 
@@ -292,6 +300,10 @@ class SqlStore:
         query = "SELECT beginning, result FROM runs WHERE id = ?"
         row = await self._read(lambda db: db.execute(query, (run_id,)).fetchone())
         return (None, None) if row is None else (row[0], row[1])
+
+    async def project_files(self, run_id: str) -> ProjectRow | None:
+        """Return the files of the project that a durable run began with; None if they weren't kept."""
+        return await self._read(lambda db: project_rows.project_files(db, run_id))
 
     async def finish_run(self, ending: RunEnd) -> None:
         """End a run; raise `ThreadConflict` if another run has continued the thread."""

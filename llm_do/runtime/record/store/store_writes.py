@@ -19,6 +19,7 @@ __all__ = [
     "HistoryNode",
     "MessageRow",
     "PendingWrites",
+    "ProjectRow",
     "RunEnd",
     "RunTotals",
     "SpentRow",
@@ -46,6 +47,19 @@ class StepRow:
     kind: StepKind
     done: bool
     data: str = "null"
+
+
+@frozen
+class ProjectRow:
+    """The files of a project, as the store keeps them.
+
+    Args:
+        digest: The digest of their paths and contents.
+        files: The files, compressed.
+    """
+
+    digest: str
+    files: bytes
 
 
 @frozen
