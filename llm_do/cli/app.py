@@ -53,6 +53,7 @@ ACCESS: Mapping[str, Access] = {
     "approvals revoke": "reads",
     "approvals accept": "reads",
     "approvals explain": "looks",
+    "approvals replay": "looks",
     "init": "reads",
     "trust": "reads",
     "doctor": "reads",

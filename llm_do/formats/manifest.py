@@ -43,6 +43,7 @@ from llm_do.text.words import closest_match
 
 __all__ = [
     "ApprovalsFile",
+    "BoundsFile",
     "BudgetFile",
     "EntryFile",
     "ManifestFile",
@@ -195,6 +196,14 @@ class PermissionsFile(Strict):
     )
 
 
+class BoundsFile(Strict):
+    """The most that a run may take in the worst case, as `llm-do check --bounds` computes it."""
+
+    requests: Opt[_Count] = Field(default=None, description="Model requests, retries included.")
+    tool_calls: Opt[_Count] = Field(default=None, description="Tool calls that run.")
+    cost_usd: Opt[Annotated[float, Field(ge=0, allow_inf_nan=False)]] = Field(default=None, description="US dollars.")
+
+
 class SandboxFile(Strict):
     """How commands that run without approval are confined."""
 
@@ -252,6 +261,9 @@ class ManifestFile(Strict):
     approvals: ApprovalsFile = Field(default_factory=ApprovalsFile.model_construct, description="Rules for tool calls.")
     permissions: PermissionsFile = Field(
         default_factory=PermissionsFile.model_construct, description="What must hold of the project's permissions."
+    )
+    bounds: BoundsFile = Field(
+        default_factory=BoundsFile.model_construct, description="The most that a run may take in the worst case."
     )
     toolsets: dict[Name, ToolsetConfig] = Field(
         default_factory=dict[Name, ToolsetConfig], description="Configured toolsets, by name."

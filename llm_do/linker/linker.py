@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import FunctionType
+from typing import TYPE_CHECKING
 
 from llm_do._startup.code_access import is_open
 from llm_do._startup.frozen import frozen
@@ -57,9 +58,12 @@ from llm_do.policy.rules import Policy
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.flow_spec import FlowSpec, every_agent, every_caller
 from llm_do.project.functions import takes_context
-from llm_do.project.project import CassetteSettings, DeclaredAssertion, EntrySpec, Project
+from llm_do.project.project import Bounds, CassetteSettings, DeclaredAssertion, EntrySpec, Project
 from llm_do.project.registry import Registry
 from llm_do.project.tools.builtin_toolsets import BuiltinToolset
+
+if TYPE_CHECKING:
+    from llm_do.formats.manifest import BoundsFile
 
 __all__ = ["LinkReport", "check_project", "link"]
 
@@ -343,6 +347,7 @@ def _assemble(linked: _Linked, entry: EntrySpec | None, policy: Policy) -> Proje
         policy=policy,
         policy_function=function,
         assertions=() if linked.python.unread else assertions,  # nothing is proved of tools that are unknown
+        bounds=Bounds() if linked.python.unread else _bounds(manifest.bounds, files),
         hooks=hooks,
         context_providers=providers,
         threads=threads_spec(manifest.threads),
@@ -357,6 +362,12 @@ def _assemble(linked: _Linked, entry: EntrySpec | None, policy: Policy) -> Proje
         sandbox=sandbox_spec(manifest.sandbox),
         modules=_modules(linked),
     )
+
+
+def _bounds(declared: BoundsFile, files: ProjectFiles) -> Bounds:
+    """The manifest's maxima, each with its place."""
+    places = {name: files.place("bounds", name) for name in declared.model_fields_set}
+    return Bounds(**declared.model_dump(), places=places)
 
 
 def _without_manifest(linked: _Linked, entry: EntrySpec) -> Project:

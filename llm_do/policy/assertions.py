@@ -8,7 +8,7 @@
     deploy only after tests_passed              only once the state was reached, or the tool has succeeded
 
 The last term of a chain is what is called: a pattern as in rules (`llm_do.policy.pattern`), or the name of an agent, a
-flow, a function or a toolset. Whether an assertion holds is `llm_do.linker.analysis.assertion_proofs`'s business.
+flow, a function or a toolset. Whether an assertion holds is `llm_do.linker.proofs.assertion_proofs`'s business.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from llm_do.project.agent_spec import AgentSpec, ModelChoice
 
 __all__ = [
+    "Bounds",
     "Budget",
     "CassetteSettings",
     "DeclaredAssertion",
@@ -84,6 +85,23 @@ class DeclaredAssertion:
     assertion: Assertion
     place: Location
     places: tuple[Location, ...] = ()
+
+
+@frozen
+class Bounds:
+    """The manifest's `bounds`: the most that a run may take in the worst case; None for no maximum.
+
+    Args:
+        requests: Model requests, retries included.
+        tool_calls: Tool calls that run.
+        cost_usd: US dollars.
+        places: Where each of them is declared.
+    """
+
+    requests: int | None = None
+    tool_calls: int | None = None
+    cost_usd: float | None = None
+    places: Mapping[str, Location] = field(default_factory=dict[str, Location])
 
 
 @frozen
@@ -235,6 +253,7 @@ class Project:
         policy: The manifest's rules, each with its place.
         policy_function: The function that `approvals.policy` names.
         assertions: The manifest's assertions about permissions.
+        bounds: The most that a run may take in the worst case.
         hooks: The manifest's hooks, for every agent: `(point, function)` pairs in declared order.
         context_providers: Functions that add to the instructions of every agent.
         threads: Where threads are stored, and how new ones are configured.
@@ -270,6 +289,7 @@ class Project:
     policy: Policy = field(default_factory=Policy)
     policy_function: Callable[..., Any] | None = None
     assertions: Sequence[DeclaredAssertion] = ()
+    bounds: Bounds = field(default_factory=Bounds)
     hooks: Sequence[tuple[str, Callable[..., Any]]] = ()
     context_providers: Sequence[Callable[..., Any]] = ()
     threads: ThreadsSpec = field(default_factory=ThreadsSpec)

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from llm_do import AgentSpec
-from llm_do.linker.analysis.assertion_proofs import Proof, Prover
-from llm_do.linker.analysis.call_graph import CallGraph
 from llm_do.linker.analysis.inventory import Inventory
 from llm_do.linker.analysis.permissions import call_of, decide_about
 from llm_do.linker.checks.assertion_checks import prove_assertions
 from llm_do.linker.linker import LinkReport, check_project
+from llm_do.linker.proofs.assertion_proofs import Proof, Prover
+from llm_do.linker.proofs.call_graph import CallGraph
 from llm_do.policy.assertions import Never, parse_assertion
 from llm_do.policy.matcher import matches
 from llm_do.policy.pattern import parse_pattern
@@ -147,10 +147,13 @@ async def unknown(ctx: RunContext[CallContext], text: str) -> str:
     return await ctx.deps.call(text, {})
 async def elsewhere(ctx: RunContext[CallContext], text: str) -> str:
     return await print(ctx)
+Alias = RunContext[CallContext]
+async def alias(whoever: Alias, text: str) -> str:
+    return await whoever.deps.call("writer", {"input": text})
 async def harmless(ctx: RunContext[CallContext], text: str) -> str:
     ctx.deps.warn("x")
     return ctx.deps.path
-TOOLS = [known, unknown, elsewhere, harmless]
+TOOLS = [known, unknown, elsewhere, harmless, alias]
 """
 
 
@@ -160,6 +163,7 @@ TOOLS = [known, unknown, elsewhere, harmless]
         ("known", "broken", "known calls writer (code.py:6)"),
         ("unknown", "unproved", "the code of unknown (code.py:8) may call any name"),
         ("elsewhere", "unproved", "the code of elsewhere (code.py:10) may call any name"),
+        ("alias", "broken", "alias calls writer (code.py:13)"),
         ("harmless", "holds", ""),
     ],
 )
@@ -175,6 +179,13 @@ def test_code_calls_what_its_source_says(make: Make, tool: str, outcome: str, fo
     (proof,) = proofs(make, ["never start -> write_file"], files=files, toolsets={})
     assert proof.outcome == outcome
     assert found in "; ".join(map(str, proof.chain)) + proof.reason
+
+
+def test_providers_of_instructions_may_call_whatever_their_parameter_is_called(make: Make) -> None:
+    code = "async def today(whoever):\n    return await whoever.call('writer', 'x')\n"
+    files = {"today.py": code, "web.agent": agent("web", "context_providers: ['today.py:today']")}
+    (proof,) = proofs(make, ["never web -> write_file"], files=files)
+    assert "today calls writer (today.py:2)" in "; ".join(map(str, proof.chain))
 
 
 def test_tools_that_are_only_known_in_a_run_keep_an_assertion_from_being_proved(make: Make) -> None:

@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from llm_do.linker.analysis.representatives import representative_paths, representative_texts
+from llm_do.linker.proofs.representatives import representative_paths, representative_texts
 from llm_do.policy.assertions import AssertionSyntaxError, Never, OnlyAfter, parse_assertion
 from llm_do.policy.pattern import ArgumentPattern, parse_pattern
 from llm_do.text.globs import path_parts

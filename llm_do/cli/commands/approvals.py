@@ -11,6 +11,7 @@ import typer
 from llm_do._startup.plain_commands import LeanCommand, LeanGroup
 from llm_do.cli.arguments import parameters as p
 from llm_do.cli.arguments.project_first import ProjectFirst
+from llm_do.cli.commands.approval_replay import replay
 
 if TYPE_CHECKING:
     from llm_do.cli.actions.admission import Admission
@@ -261,6 +262,9 @@ def _linked(path: Path, call: dict[str, Any], seconds: float, admission: Admissi
         if not admission.open:
             error.hint = f"Its folder isn't trusted, so no Python file was imported: {admission.remedy}."
         raise
+
+
+app.command("replay", cls=ProjectFirst)(replay)
 
 
 def _root(project: str | None, named: str | None):

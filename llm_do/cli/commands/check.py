@@ -48,6 +48,9 @@ def check(
         bool, typer.Option("--text-only", help="Import no Python files, and report what is known without them.")
     ] = False,
     trust: p.Trust = False,
+    bounds: Annotated[
+        bool, typer.Option("--bounds", help="Show the most that a run may take: requests, tool calls, dollars.")
+    ] = False,
     seconds: p.ImportSeconds = p.IMPORT_SECONDS,
     _debug: p.Debug = False,
     no_color: p.NoColor = False,
@@ -61,6 +64,7 @@ def check(
       llm-do check --format github
       llm-do check --explain LD604
       llm-do check --text-only
+      llm-do check --bounds
     """
     from llm_do._startup.process import disable_plugins
     from llm_do.cli.actions.link_report import as_text, from_here
@@ -86,19 +90,27 @@ def check(
     from llm_do.ui.reports.sandbox_warning import sandbox_warnings
     from llm_do.ui.terminal.screen import wants_color
 
-    report = check_in_subprocess(path, seconds=seconds, tests=True)
+    task = "llm_do.linker.proofs.bounds:bounds_data" if bounds else None
+    report = check_in_subprocess(path, task, seconds=seconds, tests=True)
     approvals, faults = _permanent_approvals(report.root)
     notice = admission.notice(report.left_out)
     faults += [left_out_code(notice).at(Location(MANIFEST))] if notice and strict else []
     report = replace(report, diagnostics=(*report.diagnostics, *faults, *sandbox_warnings(path)))
+    worst = report.data if report.left_out is None else None
+    if bounds and report.left_out is not None:
+        warn("the worst case isn't known: Python files were not imported")
     if form == "json":
-        results.write(render_json(report.diagnostics))
+        results.write(render_json(report.diagnostics, {"bounds": worst} if bounds else {}))
     elif form == "github":
         results.write(render_github(from_here(report.diagnostics, report.root)))
     else:
         color = results.is_terminal and wants_color(os.environ, no_color=no_color)
         text = as_text(report.diagnostics, report.root, color=color, width=results.columns)
         results.write_lines(text.removesuffix("\n").split("\n") if text else ())
+        if worst is not None:
+            from llm_do.ui.reports.bounds import bounds_lines
+
+            results.write_lines(bounds_lines(worst, color=color))
         shown_title = project_title(locate_project(path))
         if shown_title is not None:
             warn(escape_controls(shown_title))

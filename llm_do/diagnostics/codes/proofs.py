@@ -1,4 +1,4 @@
-"""LD61x: assertions about permissions."""
+"""LD61x: assertions about permissions, and bounds."""
 
 from __future__ import annotations
 
@@ -112,3 +112,20 @@ def unknown_state(state: str, known: Iterable[str]) -> Problem:
         f"the gates know {', '.join(names[:8])}" if names else "declare gates under `states` in an agent's file"
     )
     return LD614.problem(f"no gate knows the state `{state}`", hint)
+
+
+LD615 = Code(
+    "LD615",
+    "Bound exceeded",
+    "warning",
+    "The worst case of a run exceeds the maximum under `bounds`. `--strict` makes it count as an error; `llm-do check "
+    "--bounds` shows what the worst case is made of.",
+    "lower the limit that the message names, or raise the maximum",
+    wrong='"bounds": {"requests": 20}',
+    right='"bounds": {"requests": 20}, "runtime": {"budget": {"requests": 20}}',
+)
+
+
+def bound_exceeded(what: str, limit: str, worst: str, advice: str | None) -> Problem:
+    """A maximum, and the worst case that exceeds it."""
+    return LD615.problem(f"a run may take {worst} {what}, more than the {limit} under `bounds`", advice)

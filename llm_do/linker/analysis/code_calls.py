@@ -23,6 +23,7 @@ from llm_do.tools import NamedTool
 __all__ = ["CodeCall", "CodeCalls", "calls_in", "context_parameter"]
 
 _CALLS = frozenset({"call", "call_agent"})
+_NAMES = ("ctx", "context")
 _WITH_CONTEXT = frozenset({"deps"})
 """Attributes that are a context themselves."""
 _HARMLESS = frozenset(
@@ -68,8 +69,10 @@ class CodeCalls:
     repeated: Location | None = None
 
 
-def context_parameter(function: object) -> str | None:
+def context_parameter(function: object, *, first: bool = False) -> str | None:
     """Return the name of the parameter through which a function can call others; None if it has none.
+
+    With `first`, whatever is passed first is a context.
 
     Example:
         >>> def step(input, ctx): ...
@@ -77,7 +80,7 @@ def context_parameter(function: object) -> str | None:
         >>> context_parameter(step), context_parameter(add)
         ('ctx', None)
     """
-    takes_first = getattr(function, "takes_ctx", None) is True
+    takes_first = first or getattr(function, "takes_ctx", None) is True
     function = _plain(function)
     if not callable(function):
         return None
@@ -87,19 +90,20 @@ def context_parameter(function: object) -> str | None:
         return None
     if takes_context(function):
         return parameters[1].name
-    named = (each.name for each in parameters if each.name == "ctx" or "Context" in str(each.annotation))
+    named = (each.name for each in parameters if each.name in _NAMES or "Context" in str(each.annotation))
     return next(named, parameters[0].name if takes_first and parameters else None)
 
 
-def calls_in(function: object, root: Path, place: Location | None = None) -> CodeCalls:
+def calls_in(function: object, root: Path, place: Location | None = None, *, first: bool = False) -> CodeCalls:
     """Return what a function of the project calls.
 
     Args:
         function: The function, or the object of a tool.
         root: The project's folder.
         place: Where it was declared, for one whose source can't be read.
+        first: Whether whatever is passed first is a context.
     """
-    name = context_parameter(function)
+    name = context_parameter(function, first=first)
     if name is None:
         return CodeCalls()
     plain = inspect.unwrap(_plain(function))  # pyright: ignore[reportArgumentType]

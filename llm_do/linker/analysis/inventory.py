@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from llm_do._startup.frozen import frozen
 from llm_do.formats.server_listings import model_names
+from llm_do.linker.analysis.code_calls import context_parameter
 from llm_do.linker.python.exports import display_name
 from llm_do.linker.python.python_files import run_user_code
 from llm_do.policy.tool_facts import ToolFacts
@@ -277,6 +278,8 @@ def _of_tool(
     known = tuple(properties) if properties is not None else () if schema.get("additionalProperties") is False else None
     facts = replace(facts, arguments=known)
     description = tool.tool_def.description
+    if tool.takes_ctx and facts.kind == "function" and context_parameter(code) is None:
+        code = tool  # PydanticAI knows by types that aren't written out that it takes a context
     return KnownTool(
         name, tool.name, origin, facts, toolset, approval, schema=schema, description=description, code=code
     )

@@ -19,7 +19,7 @@ from llm_do.policy.values import CALLS, Decision, Effect, ToolCallInfo
 from llm_do.project.project import carried_approval
 
 if TYPE_CHECKING:
-    from llm_do.project.project import RuntimeSettings
+    from llm_do.project.project import Project, RuntimeSettings
 
 __all__ = [
     "Escalation",
@@ -29,6 +29,7 @@ __all__ = [
     "call_paths",
     "decide_about",
     "find_escalations",
+    "makers_on",
     "permission_for",
 ]
 
@@ -106,6 +107,18 @@ def call_of(
         reads=tuple(facts.reads),
         writes=tuple(facts.writes),
     )
+
+
+def makers_on(path: Sequence[str], project: Project) -> tuple[str, ...]:
+    """Return who made the agent at the end of a call path, and who made that one, as at run time."""
+    makers: list[str] = []
+    names = [*path]
+    while project.generated_agents_dir is not None and len(names) > 1:
+        spec = project.registry.agent(names.pop())
+        if spec is None or not project.is_generated(spec):
+            break
+        makers.append(names[-1])
+    return tuple(makers)
 
 
 def decide_about(

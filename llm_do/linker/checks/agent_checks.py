@@ -27,6 +27,7 @@ from llm_do.linker.sources.file_lists import is_inside
 from llm_do.policy.secrets import is_secret
 from llm_do.project.agent_spec import AgentSpec, ToolsetRef
 from llm_do.project.inputs import PromptInput
+from llm_do.project.project import Bounds
 from llm_do.project.tools.builtin_toolsets import BuiltinToolset, find_builtin, find_option_faults
 
 if TYPE_CHECKING:
@@ -46,7 +47,28 @@ def _check_assertions(project: Project) -> list[Diagnostic]:
     return check_assertions(project)
 
 
-CHECKS: list[Check] = [check_machines, check_parameters, check_descriptions, check_replays, _check_assertions]
+def _check_bounds(project: Project) -> list[Diagnostic]:
+    """Compare the worst case of a run with the manifest's maxima, where it has some."""
+    if project.bounds == Bounds():
+        return []
+    from llm_do.diagnostics.codes.proofs import bound_exceeded
+    from llm_do.linker.proofs.bounds import WORDS, exceeded
+
+    places = project.bounds.places
+    return [
+        bound_exceeded(WORDS[name], limit, worst, advice).at(places.get(name, Location("project.json")))
+        for name, limit, worst, advice in exceeded(project, project.bounds)
+    ]
+
+
+CHECKS: list[Check] = [
+    check_machines,
+    check_parameters,
+    check_descriptions,
+    check_replays,
+    _check_assertions,
+    _check_bounds,
+]
 """Checks of the finished project, in the order they run; each returns its diagnostics."""
 
 _MODEL = re.compile(r"[^\s:]+(:[^\s:].*)?")

@@ -1,6 +1,6 @@
 """Link and check the manifest's assertions: read them, look up what they name, and prove them.
 
-What they mean is in `llm_do.policy.assertions`; how they are proved in `llm_do.linker.analysis.assertion_proofs`.
+What they mean is in `llm_do.policy.assertions`; how they are proved in `llm_do.linker.proofs.assertion_proofs`.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from llm_do.diagnostics.codes import proofs as problems
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.formats.syntax.flow_expression import offset_in_json
-from llm_do.linker.analysis.assertion_proofs import Proof, Prover
-from llm_do.linker.analysis.call_graph import CallGraph
-from llm_do.linker.analysis.call_verdicts import names_tool
 from llm_do.linker.analysis.inventory import KnownTool
 from llm_do.linker.analysis.names import Names
 from llm_do.linker.analysis.open_names import may_be_listed
-from llm_do.linker.analysis.state_proofs import known_states, machines_of, prove_order
+from llm_do.linker.proofs.assertion_proofs import Proof, Prover
+from llm_do.linker.proofs.call_graph import CallGraph
+from llm_do.linker.proofs.call_verdicts import names_tool
+from llm_do.linker.proofs.state_proofs import known_states, machines_of, prove_order
 from llm_do.policy.assertions import AssertionSyntaxError, Never, OnlyAfter, Term, parse_assertion
 from llm_do.project.flow_spec import every_agent
 from llm_do.project.project import DeclaredAssertion

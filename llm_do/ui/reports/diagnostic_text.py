@@ -6,7 +6,7 @@ Nothing of a file reaches a terminal as it is: control, bidirectional and invisi
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from llm_do.diagnostics.diagnostic import Diagnostic
@@ -165,8 +165,8 @@ def _count(diagnostics: Iterable[Diagnostic]) -> tuple[int, int]:
     return severities.count("error"), severities.count("warning")
 
 
-def render_json(diagnostics: Iterable[Diagnostic]) -> str:
-    """Show diagnostics as one JSON object, in ASCII so that any terminal and file can hold it.
+def render_json(diagnostics: Iterable[Diagnostic], more: Mapping[str, object] | None = None) -> str:
+    """Show diagnostics as one JSON object, with `more` keys, in ASCII so that any terminal and file can hold it.
 
     Example:
         >>> print(render_json([]), end="")
@@ -175,7 +175,7 @@ def render_json(diagnostics: Iterable[Diagnostic]) -> str:
     found = list(diagnostics)
     errors, warnings = _count(found)
     document = {"diagnostics": [item.to_dict() for item in found], "errors": errors, "warnings": warnings}
-    return json.dumps(document, indent=2 if found else None) + "\n"
+    return json.dumps({**document, **(more or {})}, indent=2 if found or more else None) + "\n"
 
 
 def render_github(diagnostics: Iterable[Diagnostic]) -> str:

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from llm_do._startup.frozen import frozen
-from llm_do.linker.analysis.call_graph import GENERATED, CallGraph, Edge, Node
-from llm_do.linker.analysis.call_verdicts import Caller, Verdict, judge_calls, names_tool
 from llm_do.linker.analysis.inventory import KnownTool, Origin
 from llm_do.linker.analysis.open_names import may_be_listed
-from llm_do.linker.analysis.permissions import call_of, decide_about
+from llm_do.linker.analysis.permissions import call_of, decide_about, makers_on
+from llm_do.linker.proofs.call_graph import GENERATED, CallGraph, Edge, Node
+from llm_do.linker.proofs.call_verdicts import Caller, Verdict, judge_calls, names_tool
 from llm_do.policy.matcher import applies_to_agent
 from llm_do.policy.pattern import Pattern
 from llm_do.policy.tool_facts import ToolFacts
@@ -108,7 +108,7 @@ class ChainPolicy:
         """Yield whom rules may take the caller for: a generated agent may have any name that isn't taken."""
         path = "/".join(place.path)
         if place.node.kind != "generated":
-            yield Caller(place.node.name, path, self._makers(place.path))
+            yield Caller(place.node.name, path, makers_on(place.path, self.project))
             return
         makers = (place.node.name,)
         yield Caller(GENERATED, path, makers)
@@ -123,17 +123,6 @@ class ChainPolicy:
             last = pattern.agent_path.segments[-1:] if pattern.agent_path is not None else ()
             names.update(each.literal for each in (pattern.agent, *last) if each is not None and each.literal)
         return tuple(sorted(names - self.project.registry.keys()))
-
-    def _makers(self, path: tuple[str, ...]) -> tuple[str, ...]:
-        """Return who made the agent at the end of a call path, as at run time."""
-        makers: list[str] = []
-        names = [*path]
-        while self.project.generated_agents_dir is not None and len(names) > 1:
-            spec = self.project.registry.agent(names.pop())
-            if spec is None or not self.project.is_generated(spec):
-                break
-            makers.append(names[-1])
-        return tuple(makers)
 
     def _key(self, tool: KnownTool, caller: Caller) -> tuple[object, ...]:
         """Return what a decision about a tool depends on."""

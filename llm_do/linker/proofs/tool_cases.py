@@ -1,6 +1,6 @@
 """The calls of one tool that stand for all of its calls, given the patterns that may tell them apart.
 
-For paths, texts and hosts the calls are complete (`llm_do.linker.analysis.representatives`). Of commands there are too
+For paths, texts and hosts the calls are complete (`llm_do.linker.proofs.representatives`). Of commands there are too
 many kinds; then they are examples.
 """
 
@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from llm_do._startup.frozen import frozen
 from llm_do.linker.analysis.inventory import KnownTool
-from llm_do.linker.analysis.representatives import TooManyError, representative_paths, representative_texts
+from llm_do.linker.proofs.representatives import TooManyError, representative_paths, representative_texts
 from llm_do.policy.call_effects import concerns
 from llm_do.policy.pattern import Action, ArgumentPattern, Pattern, PatternError, parse_pattern
 from llm_do.policy.proposals import quote_argument

@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import Literal
 
 from llm_do._startup.frozen import frozen
-from llm_do.linker.analysis.call_graph import ANYTHING, CallGraph, Edge, Node
-from llm_do.linker.analysis.chain_policy import ChainPolicy, Place
+from llm_do.linker.proofs.call_graph import ANYTHING, CallGraph, Edge, Node
+from llm_do.linker.proofs.chain_policy import ChainPolicy, Place
 from llm_do.policy.assertions import Never, Term
 from llm_do.policy.values import CALLS, Effect
 

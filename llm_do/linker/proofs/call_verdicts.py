@@ -13,7 +13,7 @@ from typing import Any
 from llm_do._startup.frozen import frozen
 from llm_do.linker.analysis.inventory import KnownTool
 from llm_do.linker.analysis.permissions import call_of, decide_about
-from llm_do.linker.analysis.tool_cases import ShellRules, cases_of, folder_of, relative_patterns, shell_of, undeclared
+from llm_do.linker.proofs.tool_cases import ShellRules, cases_of, folder_of, relative_patterns, shell_of, undeclared
 from llm_do.policy.call_effects import concerns
 from llm_do.policy.command_patterns import is_pipeline
 from llm_do.policy.commands.command_reading import read_command
@@ -26,7 +26,7 @@ from llm_do.policy.values import Decision, Effect, ToolCallInfo
 from llm_do.project.project import Project
 from llm_do.project.tools.builtin_toolsets import FILES
 
-__all__ = ["Caller", "Verdict", "judge_calls", "names_tool"]
+__all__ = ["Caller", "Verdict", "judge_calls", "names_tool", "shell_decision"]
 
 _RANK: Mapping[Effect, int] = {"allow": 0, "ask": 1, "deny": 2}
 _FILE_TOOLS = frozenset(map(id, FILES.values()))
@@ -151,7 +151,7 @@ class _Judge:
         yield {"command": f"{'cat' if self.pattern.action == 'files.read' else 'tee'} {path}"}
 
     def _decide(self, call: ToolCallInfo, function: Effect | None = None) -> Decision:
-        own = _shell_decision(self.shell, call.resolved.get("command")) if self.shell is not None else None
+        own = shell_decision(self.shell, call.resolved.get("command")) if self.shell is not None else None
         policy, settings = self.project.policy, self.project.settings
         return decide_about(self.tool, call, policy, settings, toolset=own, function=function)
 
@@ -221,7 +221,7 @@ class _Judge:
         )
 
 
-def _shell_decision(shell: ShellRules, line: object) -> Decision:
+def shell_decision(shell: ShellRules, line: object) -> Decision:
     """Return what a shell's toolset decides about a command line, as far as its words tell."""
     if not is_pipeline(line):
         return Decision("deny", "it can't be parsed")

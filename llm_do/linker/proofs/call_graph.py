@@ -95,6 +95,7 @@ class CallGraph:
         self._edges: dict[Node, tuple[Edge, ...]] = {}
         self._code: dict[str, tuple[object, Location | None]] = {}
         self._calls: dict[str, CodeCalls] = {}
+        self._providers: set[str] = set()
 
     @cached_property
     def entry(self) -> Node:
@@ -173,7 +174,8 @@ class CallGraph:
                 found = self.project.registry.get(node.name)
                 code, place = (found.value, found.place) if found is not None and found.kind == "tool" else (None, None)
             root = self.project.root.resolve()
-            self._calls[node.name] = calls_in(code, root, place) if code is not None else CodeCalls()
+            first = node.name in self._providers
+            self._calls[node.name] = calls_in(code, root, place, first=first) if code is not None else CodeCalls()
         return self._calls[node.name]
 
     def function_of(self, tool: KnownTool) -> Node | None:
@@ -226,9 +228,10 @@ class CallGraph:
         """Yield the functions that write instructions, which get a context."""
         own = (*spec.context_providers, spec.instructions) if spec is not None else ()
         for provider in (*self.project.context_providers, *own):
-            if not isinstance(provider, str) and context_parameter(provider) is not None:
+            if not isinstance(provider, str) and context_parameter(provider, first=True) is not None:
                 name = str(getattr(provider, "__name__", type(provider).__name__))
                 self._code.setdefault(name, (provider, None))
+                self._providers.add(name)
                 yield Edge(Node("function", name), "runs")
 
     def is_server(self, origin: Origin) -> bool:

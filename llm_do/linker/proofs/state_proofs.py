@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from llm_do._startup.frozen import frozen
-from llm_do.linker.analysis.assertion_proofs import Proof, Prover, Step, is_called
-from llm_do.linker.analysis.call_graph import ANYTHING
-from llm_do.linker.analysis.chain_policy import Place
+from llm_do.linker.proofs.assertion_proofs import Proof, Prover, Step, is_called
+from llm_do.linker.proofs.call_graph import ANYTHING
+from llm_do.linker.proofs.chain_policy import Place
 from llm_do.policy.assertions import OnlyAfter
 from llm_do.project.agent_spec import AgentSpec, ToolsetRef
 from llm_do.project.gates import MOST_SITUATIONS, Gate, GatedToolset, gate_of, wire_name

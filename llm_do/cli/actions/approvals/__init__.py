@@ -1,0 +1,1 @@
+"""What `llm-do approvals` does with what was recorded."""
