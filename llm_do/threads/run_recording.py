@@ -156,6 +156,8 @@ class StoreRecording:
 
     def save_messages(self, messages: Sequence[ModelMessage]) -> None:
         """Queue the entry agent's history as it is now, without waiting for it to be written."""
+        if self._log is None:
+            return
         self._unsaved = list(messages)
         self._writer.start_promptly()
 

@@ -214,6 +214,66 @@ def test_events_are_heard_once_they_are_kept_and_each_once(tmp_path: Path) -> No
     assert len({event.seq for event in events}) == len(events)
 
 
+class Reader:
+    """Someone who reads streamed text: what is incomplete when a run is resumed doesn't count."""
+
+    def __init__(self) -> None:
+        self.pieces: dict[str, list[str]] = {}
+        self.texts: list[tuple[str, str]] = []
+        self.resumed = self.kept = 0
+
+    def hear(self, event: Any) -> None:
+        if event.type == "text":
+            assert event.seq <= self.kept
+            self.pieces.setdefault(event.call_id, []).append(event.text)
+            return
+        assert event.seq == self.kept + 1 or (event.seq, self.kept) == (0, 0), event
+        self.kept = event.seq
+        if event.type == "run_resumed":
+            self.pieces.clear()
+            self.resumed += 1
+        elif event.type == "text_done":
+            streamed = self.pieces.pop(event.call_id, None)
+            assert streamed is None or "".join(streamed) == event.text
+            self.texts.append((event.path, event.text))
+
+
+async def read_stopped(root: Path, number: int, *, after: bool) -> Reader:
+    """Read a run that is stopped at a batch and resumed."""
+    reader = Reader()
+    store = StoppingStore(store_path(root), number, after=after)
+    runtime = runtime_for("nested", root, store=store)
+    store.stop = runtime.interrupt
+    runtime.on(None, lambda event: None if store.lost else reader.hear(event))
+    result = await runtime.execute("go", run_id="r")
+    await runtime.aclose()
+    await store.aclose()
+    if result.status == "completed":
+        return reader
+    store = SqliteStore(store_path(root))
+    # What this reader hasn't heard is in the journal.
+    reader.kept = len(await store.observations(Filter(run_id="r"))) - 1
+    runtime = runtime_for("nested", root, store=store)
+    runtime.on(None, reader.hear)
+    assert (await runtime.execute_again("r", in_flight="repeat")).status == "completed"
+    await runtime.aclose()
+    await store.aclose()
+    return reader
+
+
+@pytest.mark.parametrize(
+    ("number", "after"),
+    [pytest.param(n, a, marks=() if n == 9 else pytest.mark.slow) for n in range(2, 17) for a in (False, True)],
+)
+def test_streamed_text_is_void_once_the_run_is_resumed(number: int, after: bool, tmp_path: Path) -> None:
+    reader = asyncio.run(read_stopped(tmp_path, number, after=after))
+    assert reader.resumed <= 1
+    assert reader.pieces == {}
+    told = [(each["path"], each["text"]) for each in asyncio.run(journal(tmp_path)) if each["type"] == "text_done"]
+    assert sorted(told) == [("main", "answer"), ("main/helper", "helped"), ("main/other", "helped too")]
+    assert set(reader.texts) <= set(told)
+
+
 def test_a_call_that_was_running_is_not_repeated_unless_a_person_says_so(tmp_path: Path) -> None:
     for number in range(2, 20):
         folder = tmp_path / str(number)

@@ -96,7 +96,7 @@ class Pipeline(AbstractCapability[Any]):
                 f"the model of agent {call.frame.config.name!r} asked for {len(calls) - 1 + excess:,} tool calls "
                 f"in one response; only the first {len(calls) - 1:,} may run (`max_calls_per_response`)"
             )
-        if call.frame.live is not None and call.run.recording is not None:
+        if call.frame.live is not None and call.run.recording is not None and not call.run.replays:
             call.run.recording.save_messages([*ctx.messages, response])
         call.frame.gating.order.begin()
         several = len(response.tool_calls) > 1

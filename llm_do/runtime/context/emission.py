@@ -44,8 +44,8 @@ async def flush_record(ctx: CallContext, *, required: bool) -> None:
     Raises:
         RunEndSignal: It can't be written, which ends the run.
     """
-    recording = ctx.run.recording
-    if recording is None:
+    recording, durable = ctx.run.recording, ctx.run.durable
+    if recording is None or (durable is not None and durable.log.puts_off_writing()):
         return
     try:
         await recording.flush(required=required)

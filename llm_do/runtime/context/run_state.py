@@ -100,6 +100,11 @@ class RunState:
         if number >= self._conversation:
             self._conversation, self.conversation = number, messages
 
+    @property
+    def replays(self) -> bool:
+        """Whether steps of earlier attempts at a durable run haven't been replayed yet."""
+        return self.durable is not None and self.durable.log.replays
+
     def raise_if_ended(self) -> None:
         """Raise the end signal if the run has ended while the project's code is still running."""
         if self.end_signal is not None:

@@ -65,7 +65,7 @@ class EngineModel(WrapperModel):
         if hooks:
             await hooks.call(HookPoint.PRE_LLM_CALL, agent=agent, messages=messages)
         recording = run.recording
-        if recording is not None and frame.live is not None:
+        if recording is not None and frame.live is not None and not run.replays:
             recording.save_messages(frame.live)
         tools = enabled_tools(run.thread.config, show_available_tools(frame.gating, model_request_parameters))
         if frame.compaction is not None:

@@ -65,6 +65,7 @@ class StepLog:
         self._used: dict[str, int] = {}
         self._keep = keep
         self._written = written
+        self._unwritten = False
         self._seal = seal
         self._unseal = unseal
 
@@ -72,6 +73,11 @@ class StepLog:
     def replays(self) -> bool:
         """Whether steps of earlier attempts haven't been replayed yet."""
         return bool(self._remaining)
+
+    def puts_off_writing(self) -> bool:
+        """Whether what is queued needn't be on disk yet: what is replayed is, and `live` waits for the rest."""
+        self._unwritten |= self.replays
+        return self.replays
 
     @property
     def done(self) -> int:
@@ -116,6 +122,9 @@ class StepLog:
             except TimeoutError:
                 if len(self._remaining) == before:
                     raise self.unreached() from None
+        if self._unwritten:
+            self._unwritten = False
+            await self._written()
 
     async def _refuse(self, what: Callable[[], str], rehearsal: Rehearsal) -> None:
         """Refuse a step that the whole run didn't come to, unless it is cancelled first, as it may have been then."""
