@@ -238,3 +238,19 @@ def test_which_functions_run_again(tmp_path: Path) -> None:
     assert [each.hint for each in found[:3]] == [
         "do it where it happens once, in a tool or through `ctx.step`, and pass the result on"
     ] * 3
+
+
+def test_code_of_any_kind_is_read(tmp_path: Path) -> None:
+    deep = " + ".join(["len(str(input))"] * 600)
+    odd = (
+        "f = lambda: 0; f = f\n"
+        "async def main(input, ctx):\n"
+        "    a = b = a if (b := ctx) else b\n"
+        "    return a.x().y[0]().z\n"
+    )
+    for text in (f"import time\nasync def main(input, ctx):\n    return time.time() + {deep}\n", odd, f"\ufeff{odd}"):
+        (tmp_path / "main.py").write_text(text)
+        (tmp_path / "project.json").write_text(
+            '{"version": 1, "entry": {"function": "main.py:main"}, "python_files": ["main.py"]}'
+        )
+        assert {each.code for each in Project.load(tmp_path).warnings} <= {"LD720"}

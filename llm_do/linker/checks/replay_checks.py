@@ -86,10 +86,17 @@ def _check_file(root: Path, file: Path, codes: dict[CodeType, bool]) -> Iterator
     for has_context in (True, False):
         wanted = {(code.co_name, code.co_firstlineno) for code, own in codes.items() if own is has_context}
         roots = [node for node in ast.walk(tree) if isinstance(node, Function | ast.Lambda) and _start(node) in wanted]
-        for each in find_unrepeatable(tree, roots):
+        for each in _found(tree, roots):
             if each.node not in reported:
                 reported.add(each.node)
                 yield _diagnostic(each, label, lines, has_context=has_context)
+
+
+def _found(tree: ast.Module, roots: list[Function | ast.Lambda]) -> list[Unrepeatable]:
+    try:
+        return find_unrepeatable(tree, roots)
+    except RecursionError:  # an expression that is nested this deeply was made by a program
+        return []
 
 
 def _start(node: Function | ast.Lambda) -> tuple[str, int]:
