@@ -18,7 +18,8 @@ from benchmarks.measure import Figure, interleaved
 from benchmarks.server import serving
 from llm_do import Runtime
 from llm_do.runtime.steps.rehearsal import Rehearsal
-from llm_do.threads import ConversationManager, SqliteStore, StateManager, ThreadConfig
+from llm_do.threads import ConversationManager, PostgresStore, SqliteStore, StateManager, ThreadConfig, ThreadStore
+from tests.support.postgres import missing, start_server, stop_server
 
 LONG, SHORT = 100_000, 100
 
@@ -31,10 +32,11 @@ def main() -> list[Figure]:
     with tempfile.TemporaryDirectory() as folder, serving() as url:
         os.environ["OPENAI_BASE_URL"], os.environ["OPENAI_API_KEY"] = url, "benchmark"
         place = Path(folder)
-        return [*lengths(place), *recording(place), *fifty(place), *durable(place), replay(place)]
+        measured = [*lengths(place), *recording(place), *fifty(place), *durable(place), replay(place)]
+        return [*measured, *database(place)]
 
 
-def recorded(model: str, store: SqliteStore, *, durable: bool = False) -> Runtime:
+def recorded(model: str, store: ThreadStore, *, durable: bool = False) -> Runtime:
     """Create the benchmarks' runtime with recording on."""
     base = runtime(model)
     return Runtime(base.project, config=replace(base.config, record=True, store=store, durable=durable))
@@ -156,3 +158,24 @@ def replay(folder: Path) -> Figure:
 
     each = asyncio.run(seconds()) / REPLAYS * 1000
     return Figure("replay of a step", each / STEPS, 1.0, "ms", detail=f"{each:.1f} ms a run of {STEPS} steps")
+
+
+def database(folder: Path) -> Iterator[Figure]:
+    """Durable runs on PostgreSQL, against the same runs on SQLite: the wall time, of both processes together."""
+    if missing() is not None:
+        return
+    server = start_server(fsync="on")
+    try:
+        there = recorded("tools-10", PostgresStore(server.url()), durable=True)
+        here = recorded("tools-10", SqliteStore(folder / "beside.db"), durable=True)
+        one, other = interleaved(
+            times(4, lambda: there.run("x")), times(4, lambda: here.run("x")), clock=time.perf_counter
+        )
+        yield Figure(
+            "durable run on PostgreSQL / on SQLite",
+            one / other,
+            2.0,
+            detail=f"{one / 44 * 1000:.2f} ms against {other / 44 * 1000:.2f} ms a request",
+        )
+    finally:
+        stop_server(server)

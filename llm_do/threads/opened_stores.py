@@ -45,6 +45,11 @@ def open_store(project: Project | Path | str, store: str | Path | None = None) -
     if isinstance(kind, str) and is_database(kind):
         return _database(expand(kind, os.environ))
     if kind != "sqlite":
+        if "://" in str(kind) or not str(kind).strip():  # not shown: it may hold a password
+            raise UsageError(
+                "records can't be kept there: it is neither a file nor the URL of a PostgreSQL database",
+                hint="A store is `sqlite`, `memory`, `postgresql://...` or a SQLite file.",
+            )
         return _other_file(Path(kind))
     fault = _link_error(root.resolve())
     if fault is not None:
@@ -72,11 +77,6 @@ def _database(url: str) -> SqlStore:
 
 def _other_file(path: Path) -> SqlStore:
     """The store in a file that isn't the project's own."""
-    if "://" in str(path) or str(path) in (".", ""):
-        raise UsageError(
-            "threads can't be kept there: it is neither a file nor the URL of a PostgreSQL database",
-            hint="A store is `sqlite`, `memory`, `postgresql://...` or a SQLite file.",
-        )
     if path.is_dir() or not path.parent.is_dir():
         fault = "is a folder" if path.is_dir() else f"can't be created: there is no folder {path.parent}"
         raise StoreError(f"{path} {fault}", hint="Name a file in a folder that exists.")

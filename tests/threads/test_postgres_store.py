@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import traceback
+from dataclasses import replace
 from typing import Any
 
 import psycopg
@@ -46,10 +48,11 @@ def event(seq: int) -> EventRow:
     return EventRow(seq, 1.0, "warning", '{"message": "m", "path": "main"}')
 
 
-def cut(postgres: Server, purpose: str) -> int:
-    """Break the connections that serve a purpose, as the network or an administrator does."""
-    query = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'llm-do {purpose}'"
-    return len(postgres.query(query))
+def cut(postgres: Server, store: PostgresStore, purpose: str) -> None:
+    """Break a connection of a store, as the network or an administrator does."""
+    held: Any = store._worker._connection if purpose == "store" else store._owners._held
+    (done,) = postgres.query(f"SELECT pg_terminate_backend({held._connection.info.backend_pid}, 5000)")
+    assert done == (True,)
 
 
 async def lost(store: PostgresStore, owner: str) -> None:
@@ -67,9 +70,9 @@ def test_a_connection_that_breaks_between_writes_is_opened_again(postgres: Serve
 
     async def work() -> list[str]:
         await store.save_thread(ThreadRecord("a"), expected=None)
-        assert cut(postgres, "store")
+        cut(postgres, store, "store")
         await store.save_thread(ThreadRecord("b"), expected=None)
-        assert cut(postgres, "store")
+        cut(postgres, store, "store")
         return sorted(each.id for each in await store.threads())
 
     assert done(work()) == ["a", "b"]
@@ -99,7 +102,7 @@ def test_a_commit_whose_answer_is_lost_counts_once(
                 return execute(sql, *values, **options)
             if committed:
                 execute(sql, *values, **options)
-            cut(postgres, "store")
+            cut(postgres, store, "store")
             return execute("SELECT 1")
 
         monkeypatch.setattr(live._connection, "execute", breaks)
@@ -139,7 +142,7 @@ def test_a_process_is_alive_as_long_as_its_lock(postgres: Server, url: str) -> N
         await one.begin_run(record(), ThreadConfig())
         assert await one.recover() == []  # it doesn't take itself for dead, either
         while_alive = await other.recover()
-        cut(postgres, "owner")
+        cut(postgres, one, "owner")
         await lost(one, one._active["r"].owner)
         after = await other.recover()
         await one.aclose()
@@ -155,7 +158,7 @@ def test_a_durable_run_stops_when_its_lock_is_lost_and_can_be_resumed(postgres: 
         one, other = PostgresStore(url), another_process(url)
         await one.begin_run(record(), ThreadConfig(), "{}")
         await one.write(Batch("r", [event(0)], attempt=1))
-        cut(postgres, "owner")
+        cut(postgres, one, "owner")
         await lost(one, one._active["r"].owner)
         with pytest.raises(RunTakenError, match="was lost, so run r has stopped"):
             await one.write(Batch("r", [event(1)], attempt=1))
@@ -179,7 +182,7 @@ def test_an_ordinary_run_continues_under_another_lock_unless_it_was_taken_for_de
         one, other = PostgresStore(url), another_process(url)
         await one.begin_run(record("kept"), ThreadConfig())
         await one.begin_run(record("ended"), ThreadConfig())
-        cut(postgres, "owner")
+        cut(postgres, one, "owner")
         await lost(one, one._active["kept"].owner)
         await one.write(Batch("kept", [event(0)]))
         recovered = await other.recover()
@@ -214,6 +217,53 @@ def test_the_lock_of_a_parent_is_neither_its_childs_nor_kept_by_it(postgres: Ser
     done(store.finish_run(RunEnd(Batch("r"), "completed", 2.0)))
     assert sorted(run.id for run in done(store.runs())) == ["child", "r"]
     done(store.aclose())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes can't be forked")
+def test_a_process_that_is_stopped_and_continued_keeps_its_run(postgres: Server, url: str) -> None:
+    done(PostgresStore(url).threads())
+    pid = os.fork()
+    if pid == 0:
+        try:
+            child = PostgresStore(url)
+            done(child.begin_run(record(), ThreadConfig(), "{}"))
+            os.kill(os.getpid(), signal.SIGSTOP)
+            done(child.finish_run(RunEnd(Batch("r", [event(0)], attempt=1), "completed", 2.0)))
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.WIFSTOPPED(os.waitpid(pid, os.WUNTRACED)[1])
+    store = PostgresStore(url)
+    try:
+        assert done(store.recover()) == []
+        with pytest.raises(UsageError, match="another process runs it"):
+            done(store.resume_run("r"))
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    found = done(store.run("r"))
+    assert found is not None
+    assert found.status == "completed"
+    done(store.aclose())
+
+
+def test_of_two_attempts_at_once_one_begins_and_an_old_one_writes_nothing(url: str) -> None:
+    async def work() -> None:
+        first = another_process(url)
+        await first.begin_run(record(), ThreadConfig(), "{}")
+        first._owners.release()  # it lives, but no one can tell
+        others = [another_process(url) for _ in range(4)]
+        ends = await asyncio.gather(*(other.resume_run("r") for other in others), return_exceptions=True)
+        assert sorted(type(end).__name__ for end in ends) == ["ResumedRun", "UsageError", "UsageError", "UsageError"]
+        first._active["r"] = replace(first._active["r"], owner=first._owners.claim())
+        with pytest.raises(RunTakenError, match="another process has taken over run r"):
+            await first.write(Batch("r", [event(0)], attempt=1))
+        assert await first.observations(Filter(run_id="r")) == []
+        for store in (first, *others):
+            store._active.clear()
+            await store.aclose()
+
+    done(work())
 
 
 # -- errors

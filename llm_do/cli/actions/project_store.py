@@ -72,7 +72,7 @@ def existing_store(location: ProjectLocation, place: str | None = None, *, creat
     if store == "memory":  # what was recorded before it said so
         store = "sqlite"
     file = location.root / FOLDER / "state.db" if store == "sqlite" else Path(store)
-    if not create and not is_database(store) and not file.exists():
+    if not create and "://" not in store and not is_database(store) and not file.exists():
         where = location.root if store == "sqlite" else file
         raise UsageError(f"nothing has been recorded in {where}", hint="Runs are recorded unless --no-record is given.")
     return open_store(location.root, store)

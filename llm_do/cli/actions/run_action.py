@@ -133,7 +133,8 @@ def _run(options: CommandOptions, results: Results, interrupts: Interrupts) -> i
         call: EntryOptions = {**call, "run_id": run_id}
         if output.verbosity >= 0:
             shown = run_id[:12]
-            warn(f"run {shown} is durable: after an interruption, `llm-do resume {shown}` continues it")
+            where = " with the same --store" if options.session.store is not None else ""
+            warn(f"run {shown} is durable: after an interruption, `llm-do resume {shown}`{where} continues it")
     interrupts.last_words = lambda: failure.print_last_words(
         output.output, results, interrupts.description, session.events_to_close
     )
