@@ -163,11 +163,13 @@ async def check_stops(name: str, root: Path, numbers: list[int], **options: Any)
             assert type(result.error) is type(expected.error), f"{where}: {result.error}"
             same = facts(expected) | ({"usage": result.usage.to_dict()} if name in FAILING_ONCE else {})
             assert name in FAILING or facts(result) == same, where
-            assert set(effects_of(place)) == set(effects_of(first)), where
+            missing = set(effects_of(first)) - set(effects_of(place))
+            assert not missing or name == "budget", where  # what was in flight counts against its budget
+            assert set(effects_of(place)) <= set(effects_of(first)), where
             kept = await journal(place)
             assert [each["seq"] for each in kept] == list(range(len(kept))), where
             assert name in (*FAILING_ONCE, *FAILING) or kinds(kept) == kinds(told), where
-            assert await thread_of(place) == await thread_of(first), where
+            assert name == "budget" or await thread_of(place) == await thread_of(first), where
 
 
 @pytest.mark.sample(3)
