@@ -45,10 +45,10 @@ def replay(
     _debug: p.Debug = False,
     no_color: p.NoColor = False,
 ) -> int:
-    """Show what rules would have decided about the recorded calls, and propose rules that spare questions.
+    """Show what rules would have decided about recorded calls.
 
-    Nothing is called. A call whose arguments weren't recorded whole is unknown. A proposed rule has test cases from the
-    record, and allows nothing that was ever denied.
+    It also proposes rules that spare questions; they have test cases from the record, and allow nothing that was ever
+    denied. Nothing is called. A call whose arguments weren't recorded whole is unknown.
 
     \b
     Examples:

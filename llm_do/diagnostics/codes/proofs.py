@@ -121,8 +121,8 @@ LD615 = Code(
     "The worst case of a run exceeds the maximum under `bounds`. `--strict` makes it count as an error; `llm-do check "
     "--bounds` shows what the worst case is made of.",
     "lower the limit that the message names, or raise the maximum",
-    wrong='"bounds": {"requests": 20}',
-    right='"bounds": {"requests": 20}, "runtime": {"budget": {"requests": 20}}',
+    wrong='"bounds": {"requests": 10}',
+    right='"bounds": {"requests": 10},\n  "runtime": {"budget": {"requests": 10}}',
 )
 
 
