@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tests.support.postgres import Server
 
 # No deadlines: on a busy machine, the time of one example means nothing.
-settings.register_profile("quick", max_examples=15, deadline=None)
+settings.register_profile("quick", max_examples=8, deadline=None)
 settings.register_profile("thorough", max_examples=300, deadline=None)
 
 CHANGES_A_RUN = re.compile(

@@ -50,6 +50,7 @@ def test_an_allowed_program_needs_approval_in_another_directory(root: Path, comm
     assert ran(root) == []
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "rule",
     ["shell(command=./go.sh, cwd=out)", "shell(cwd=out)", "shell(cwd=*)", "shell", "shell(*)"],

@@ -61,6 +61,7 @@ FIRST = {
 """Commands, with the arguments that follow the project."""
 
 
+@pytest.mark.slow
 def test_the_project_is_the_first_argument_of_every_command_that_reads_one(project: Callable[..., Path]) -> None:
     root = project("- text: done")
     run_many({"run": (["run", "hello", "--thread", "t"], root, b"")})

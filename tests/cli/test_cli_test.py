@@ -149,6 +149,7 @@ def test_missing_recordings_are_one_block_until_they_are_recorded(tmp_path: Path
     assert server == []
 
 
+@pytest.mark.slow
 def test_a_changed_prompt_is_one_block_and_only_what_it_concerns_is_recorded_again(
     tmp_path: Path, server: list[Any]
 ) -> None:

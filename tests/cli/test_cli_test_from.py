@@ -83,6 +83,7 @@ def test_a_run_becomes_a_test_that_passes_without_the_provider(root: Path, serve
     assert (again.code, server) == (0, [])
 
 
+@pytest.mark.slow
 def test_nested_calls_models_and_answers_of_the_run_are_those_of_the_test(root: Path, server: list[Any]) -> None:
     (root / "lead.agent").write_text(LEAD)
     run = recorded(root, ".", "--entry", "lead", f"Look. {root}/notes.txt {SECRET}")
@@ -118,6 +119,7 @@ def test_what_a_changed_project_does_is_shown_and_the_test_is_written(root: Path
     assert (root / "tests/what-was-decided.test.yaml").exists()
 
 
+@pytest.mark.slow
 def test_a_second_test_of_a_run_has_a_file_of_its_own(root: Path, server: list[Any]) -> None:
     run = recorded(root, "What was decided?")
     assert [made(root, run).code for _ in range(2)] == [0, 0]
@@ -125,6 +127,7 @@ def test_a_second_test_of_a_run_has_a_file_of_its_own(root: Path, server: list[A
     assert run_forked("test", "-k", "decided", "-j", "1", cwd=root).code == 0
 
 
+@pytest.mark.slow
 def test_runs_that_no_test_can_be_made_of_are_refused(root: Path, server: list[Any]) -> None:
     assert made(root, "abc").err.startswith("error: nothing has been recorded in ")
     recorded(root, "--thread", "t", "What was decided?")

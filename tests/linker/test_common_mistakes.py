@@ -413,6 +413,7 @@ IN_RULE: dict[str, Case] = {
 LINKED = {"manifest": IN_MANIFEST, "agent file": IN_AGENT, "tool": IN_TOOL, "rule": IN_RULE}
 
 
+@pytest.mark.sample(24)
 @pytest.mark.parametrize(
     "case",
     [case for cases in LINKED.values() for case in cases.values()],

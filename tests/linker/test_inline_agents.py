@@ -46,6 +46,7 @@ def link_inline(check_files: CheckFiles, inline: str, holder: str, **keys: objec
     )
 
 
+@pytest.mark.sample(14)
 @pytest.mark.parametrize("holder", HOLDERS)
 @pytest.mark.parametrize(
     ("inline", "code"),

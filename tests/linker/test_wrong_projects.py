@@ -159,6 +159,7 @@ WRONG: dict[str, tuple[dict[str, object], list[tuple[str, str, int, int] | tuple
 }
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("fault", WRONG)
 def test_a_faulty_project_gives_exactly_its_diagnostic(check_files: CheckFiles, fault: str) -> None:
     files, expected = WRONG[fault]

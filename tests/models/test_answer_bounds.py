@@ -135,7 +135,7 @@ def lower_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answer_bounds, "LARGEST_DOCUMENT", MIB)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @EVERY_VIEW
 @pytest.mark.parametrize("provider", ["openai-chat", "openai-responses", "anthropic", "google"])
 def test_a_document_without_end_fails_once(

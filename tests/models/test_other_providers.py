@@ -32,6 +32,7 @@ def server() -> Iterator[str]:
         yield f"{url}/v1"
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("view", [plain, stream], ids=["whole", "streamed"])
 @pytest.mark.parametrize("prefix", ["litellm", "vllm"])
 @pytest.mark.parametrize("name", ODD)

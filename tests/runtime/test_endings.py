@@ -133,6 +133,7 @@ def test_an_entry_cannot_continue_after_the_run_has_ended(kind: str, code: str) 
     assert types[-1] == "run_failed"
 
 
+@pytest.mark.sample(5)
 @every_end
 @pytest.mark.parametrize("code", list(GOING_ON))
 def test_after_a_run_has_ended_a_tool_cannot_continue_and_its_model_gets_no_request(kind: str, code: str) -> None:

@@ -173,6 +173,7 @@ def check(result: RunResult) -> None:
     assert [each.type for each in result.errors].count("CassetteMissError") == 1, result.errors
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("place", PLACES)
 def test_a_miss_ends_the_run_wherever_it_happens(place: str) -> None:
     make = PLACES[place]

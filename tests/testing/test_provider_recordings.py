@@ -212,6 +212,7 @@ def check_text(text: str, url: str) -> None:
         assert word not in text.replace("chatcmpl", ""), word
 
 
+@pytest.mark.slow
 def test_common_answers_are_replayed_as_they_were(tmp_path: Path, server: str) -> None:
     check(tmp_path, server, OFTEN)
 

@@ -144,6 +144,7 @@ ENDINGS = [
 ]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", ENDINGS)
 def test_a_result_is_replayed_as_it_was(tmp_path: Path, name: str) -> None:
     world, limit = World(), {"tool_timeout": 0.05} if name == "slow" else {}

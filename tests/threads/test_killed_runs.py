@@ -178,6 +178,7 @@ def _copy(root: Path, target: Path) -> None:
     copy.close()
 
 
+@pytest.mark.slow
 def test_a_killed_run_is_interrupted_in_the_journal(tmp_path: Path) -> None:
     kill_at_random(tmp_path, 77)
 

@@ -40,6 +40,7 @@ def filled(store: ThreadStore) -> ThreadStore:
     return store
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("filter", "ids"),
     [

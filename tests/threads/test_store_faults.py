@@ -122,7 +122,7 @@ def open_to_all() -> Iterator[Path]:
         yield Path(name)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="folders have no such rights there")
 @pytest.mark.parametrize("used", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_read_only_project_gives_a_warning_and_the_run_continues_unrecorded(open_to_all: Path, used: bool) -> None:

@@ -78,6 +78,7 @@ WRONG: dict[str, tuple[Callable[[Lines], None], int]] = {
 }
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("what", sorted(WRONG))
 def test_an_invalid_line_is_reported_and_nothing_is_stored(store: ThreadStore, what: str) -> None:
     spoil, line = WRONG[what]
@@ -96,7 +97,7 @@ def test_an_invalid_line_is_reported_and_nothing_is_stored(store: ThreadStore, w
     assert done(store.thread("back")) is None
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 def test_extremely_nested_lines_are_refused(store: ThreadStore) -> None:
     gc.collect()  # what earlier tests have left must not be finalized where no stack is left
     with pytest.raises(UsageError, match="not JSON"):

@@ -103,6 +103,7 @@ def test_there_are_twelve_of_them_and_each_is_tested() -> None:
     assert len(kinds) == 12
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(("annotation", "schema", "good", "bad"), TYPES, ids=[str(each[0])[-60:] for each in TYPES])
 def test_the_schema_is_the_contexts_and_is_enforced(annotation: Any, schema: Any, good: Any, bad: Any) -> None:
     kit, reached = kit_of(annotation)

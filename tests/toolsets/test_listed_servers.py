@@ -76,6 +76,7 @@ def test_a_server_that_is_configured_otherwise_is_unknown_again(asked: Path) -> 
     assert names(project_in(asked, "well")) == []
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "text", ["", "[]", "{}", '{"servers": {"small": 1}}', '{"servers": {"small": {"tools": [1]}}}']
 )

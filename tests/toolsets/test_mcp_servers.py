@@ -89,6 +89,7 @@ def test_a_servers_tools_have_prefixed_names(tmp_path: Path) -> None:
     assert "not today" in outcomes[1][1]
 
 
+@pytest.mark.slow
 def test_a_server_made_with_the_sdk_works_and_its_invalid_tool_names_are_changed(tmp_path: Path) -> None:
     calls = [call("small_add", a=1, b=2), call("small_fail", why="not today"), call("small_odd_name_with_marks")]
     outcomes = results(carry_out(runtime(tmp_path, calls, command=OF_THE_SDK)))

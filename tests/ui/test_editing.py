@@ -43,6 +43,7 @@ def line_after(text: str, keys: str) -> str | None:
         os.close(theirs)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("keys", "becomes"),
     [

@@ -55,6 +55,7 @@ def compared(store: SqliteStore, one: RunResult, other: RunResult) -> list[str]:
     return text.splitlines()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("change", "first", "shown"),
     [

@@ -70,7 +70,7 @@ def _send_signals(
     return process.returncode, out, time.monotonic() - since, root
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", CASES)
 def test_a_signal_ends_the_run_with_its_exit_code_within_two_seconds(
     ended: dict[str, tuple[int, str, float, Path]], name: str

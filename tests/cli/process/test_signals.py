@@ -61,7 +61,7 @@ TOOLS = []
 """
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "code"),
     [

@@ -93,6 +93,7 @@ def spender(used: list[int], inputs: int, outputs: int) -> Any:
     return script(turn)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("limit", [50, 300, 1000, 2500, 100_000])
 def test_parallel_children_never_use_one_output_token_too_many(limit: int) -> None:
     used: list[int] = []

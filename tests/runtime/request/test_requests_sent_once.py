@@ -60,6 +60,7 @@ def unavailable() -> Iterator[tuple[str, list[str]]]:
 both = pytest.mark.parametrize("streaming", [False, True], ids=["whole", "streamed"])
 
 
+@pytest.mark.sample(3)
 @both
 @pytest.mark.parametrize(
     "name",

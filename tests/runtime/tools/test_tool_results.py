@@ -104,6 +104,7 @@ CASES: dict[str, tuple[Any, Any, str, str]] = {
 }
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("case", list(CASES))
 def test_a_failing_call_is_one_failed_result_and_the_run_continues(case: str) -> None:
     tool, asked, status, text = CASES[case]

@@ -89,6 +89,7 @@ MET = [
 ]
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("expect", MET)
 def test_an_expectation_is_met(tmp_path: Path, expect: str) -> None:
     assert expecting(tmp_path, expect) == []
@@ -128,6 +129,7 @@ UNMET: list[tuple[str, list[str]]] = [
 ]
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(("expect", "failures"), UNMET)
 def test_an_unmet_expectation_is_named_with_its_line(tmp_path: Path, expect: str, failures: list[str]) -> None:
     assert expecting(tmp_path, expect) == failures
@@ -193,6 +195,7 @@ tests:
 """
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("answer", "expect", "failures"),
     [

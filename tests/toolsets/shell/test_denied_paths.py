@@ -78,6 +78,7 @@ def test_a_rule_for_another_agent_hides_nothing(backend: str, root: Path) -> Non
     assert "data" in under(["other:files.read(**)"], root, ["cat da*a.txt"])[0]
 
 
+@pytest.mark.sample(1)
 def test_a_rule_against_every_host_takes_the_network(backend: str, root: Path) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
         connect = f"exec 3<>/dev/tcp/localhost/{server.getsockname()[1]} && echo through"

@@ -154,6 +154,7 @@ def test_the_rest_of_the_disk_can_only_be_read(backend: str, root: Path) -> None
     assert ((root.parent / "beside.txt").read_text(), Path("/etc/llm-do-evil").exists()) == ("beside\n", False)
 
 
+@pytest.mark.sample(1)
 def test_secrets_and_the_words_of_others_can_not_be_read(backend: str, root: Path) -> None:
     for command in ("cat .env", "cat keys/server.pem", "grep -rh . .", "cat .llm-do/state.db", "tar cf - ."):
         result = sh(root, command)
@@ -198,6 +199,7 @@ def test_the_network_is_as_the_toolset_says(backend: str, root: Path) -> None:
     server.close()
 
 
+@pytest.mark.sample(1)
 def test_a_service_is_not_reached_through_its_socket(backend: str, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own, other = root / "s.sock", root.parent / "s.sock"
     monkeypatch.setattr("llm_do.toolsets.shell.sandbox.confinement._UNSEEN", ())  # the tests' folder is temporary
@@ -215,6 +217,7 @@ def test_a_service_is_not_reached_through_its_socket(backend: str, root: Path, m
         assert run(online, f"{command} {own}")["exit_code"] == 0
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["second.txt", ".git/credentials"])
 def test_a_secret_is_hidden_under_all_its_names(backend: str, root: Path, name: str) -> None:
     (root / name).hardlink_to(root / ".env")
@@ -402,6 +405,7 @@ def test_off_confines_nothing(backend: str, root: Path) -> None:
     assert (root / "tools.py").read_text() == "y\n"
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "command",
     [

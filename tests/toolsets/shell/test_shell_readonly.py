@@ -36,6 +36,7 @@ def shell(project: Path) -> FunctionToolset[Any]:
     return shell_readonly(context(project, "shell_readonly"))
 
 
+@pytest.mark.slow
 @each_row("command, expected", ORDINARY)
 def test_ordinary_commands_run_without_approval(shell: FunctionToolset[Any], command: str, expected: str) -> None:
     assert decision(shell, command).effect == "allow", decision(shell, command).reason

@@ -64,6 +64,7 @@ def test_moving_moves(project: Path) -> None:
     assert (project / "src" / "notes.txt").exists()
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
@@ -108,6 +109,7 @@ def test_listed_patterns_are_allowed_and_everything_else_needs_approval(
     assert summary(toolset, command) == expected
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
