@@ -74,7 +74,6 @@ def mcp(
         int, typer.Option("-v", "--verbose", count=True, help="Show progress on stderr.", show_default=False)
     ] = 0,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Show only errors on stderr.")] = False,
-    trust: p.Trust = False,
     debug: p.Debug = False,
 ) -> int:
     """Serve a project's agents and flows to an MCP client.
@@ -100,4 +99,4 @@ def mcp(
         no_record=no_record,
     )
     output = OutputOptions("text", verbose, quiet, debug, no_color=True)
-    return start(InputOptions(project=project, named=named, trust=trust), session, output, tuple(only or ()))
+    return start(InputOptions(project=project, named=named), session, output, tuple(only or ()))
