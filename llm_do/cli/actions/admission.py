@@ -189,10 +189,8 @@ def _is_agreed(path: Path, seen: Survey, fault: StoreError | None, *, looks: boo
         return True
     if fault is not None:
         raise fault
-    kept = tuple(
-        Surveyed(item.text, f"{item.place}, if you trust it") for item in load_found_approvals(seen.root).stored
-    )
-    seen = replace(seen, allowed=(*kept, *seen.allowed))
+    found = tuple(Surveyed(item.text, item.place) for item in load_found_approvals(seen.root).stored)
+    seen = replace(seen, found=found)
     answer = _ask(terminal, seen, looks=looks, no_color=no_color) if terminal is not None else "no"
     if answer == "no" and not looks:
         hint = f"--trust runs it once; {_command(path)} trusts it."

@@ -53,6 +53,7 @@ class Survey:
         servers: MCP servers, each with its command or address.
         programs: Files of the project that are named in the commands of servers.
         allowed: What needs no approval: rules that allow, and modes.
+        found: What a file of approvals in the folder would allow once the folder is trusted.
         protected: Protected places that tools may change.
         commands: Whether rules or modes allow commands.
     """
@@ -63,6 +64,7 @@ class Survey:
     servers: tuple[Surveyed, ...] = ()
     programs: tuple[Surveyed, ...] = ()
     allowed: tuple[Surveyed, ...] = ()
+    found: tuple[Surveyed, ...] = ()
     protected: tuple[Surveyed, ...] = ()
     commands: bool = False
 

@@ -107,6 +107,7 @@ def _groups(seen: Survey) -> Iterator[tuple[str, Sequence[Surveyed], str]]:
     yield "Python that these can import", seen.helpers, ""
     yield "starts the server" if len(seen.servers) == 1 else "starts servers", seen.servers, "name"
     yield "allowed without asking you", seen.allowed, "warn"
+    yield "allowed too once you trust it", seen.found, "warn"
     yield "protected files that it may change", seen.protected, "bad"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from llm_do.runtime.approval import trusted_folders
-from tests.cli.cli_processes import run_forked, write_project
+from tests.cli.cli_processes import REPOSITORY, run_forked, write_project
 from tests.cli.cli_terminal import Screen
 from tests.cli.trust.hostile_clone import traces, write_hostile_clone
 
@@ -55,6 +55,7 @@ def test_the_question_comes_first_and_names_what_will_run(clone: Path, terminal:
         "│ Python that these can import:\n│   conftest.py\n│   helper.py",
         "and 6 more; s shows all",
         "│ starts the server: db: sh server.sh  (project.json:30)",
+        "│ allowed too once you trust it:\n│   shell(touch *)  (.llm-do/approvals.json:1)\n│   *",
         "⋯ and",
         "│ allowed without asking you:\n│   sh: touch canary-shell  (project.json:37)\n│   shell(touch *)",
     ):
@@ -221,3 +222,31 @@ def test_a_new_project_is_trusted_but_not_one_among_other_files(
     child = terminal("check", "new", cwd=tmp_path)
     assert child.end() == 0
     assert ASKED not in child.raw
+
+
+def test_an_example_of_the_checkout_that_llm_do_runs_from_is_never_asked_about(terminal: Callable[..., Screen]) -> None:
+    child = terminal("check", "calculator", cwd=REPOSITORY / "examples")
+
+    assert child.end() == 0
+    assert ASKED not in child.raw
+
+
+def test_a_file_of_approvals_in_the_folder_is_part_of_the_question_and_moves_with_the_answer(
+    tmp_path: Path, terminal: Callable[..., Screen], state: dict[str, str | None]
+) -> None:
+    root = write_project(tmp_path / "project")
+    (root / ".llm-do").mkdir()
+    found = root / ".llm-do" / "approvals.json"
+    found.write_text('{"version": 1, "allow": ["main:send(to=ann)"]}')
+    for answer in ("o\n", "t\n"):
+        child = terminal("run", "hi", "--model", "script:answers.yaml", cwd=root)
+        child.wait(ASKED)
+        shown = "│ allowed too once you trust it: main:send(to=ann)  (.llm-do/approvals.json:1)"
+        assert shown in "\n".join(child.lines)
+        assert found.exists()
+        child.type(answer)
+        child.wait("answer to hi")
+        assert child.end() == 0
+
+    assert not found.exists()
+    assert run_forked("approvals", "list", cwd=root, env=state).out.startswith("1 main:send(to=ann)  (")
