@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from llm_do._extensions import ExtensionPoint
+from llm_do._startup.code_access import open_copy
 from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.policy.rules import Policy
@@ -321,6 +323,8 @@ class Project:
             UsageError: There is no project at `path`.
             LinkError: The project has errors; the exception contains every diagnostic.
         """
+        if root is not None:
+            open_copy(root, Path(path) if os.path.isdir(path) else Path(path).parent)
         linked = LINK.get()(Path(path))
         return linked if root is None else linked._moved(root)
 

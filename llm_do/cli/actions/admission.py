@@ -21,9 +21,11 @@ from llm_do.linker.sources.project_root import locate_project
 from llm_do.runtime.approval import trusted_folders
 from llm_do.runtime.approval.found_approvals import FILE, load_found_approvals, move_found_approvals
 from llm_do.ui.reports.error_text import paragraph
+from llm_do.ui.terminal.screen import in_ci
 
 if TYPE_CHECKING:
     from llm_do.linker.analysis.survey import LeftOut, Survey
+    from llm_do.linker.linker import LinkReport
     from llm_do.ui.approval.trust_question import TrustAnswer
     from llm_do.ui.terminal.terminal import Terminal
 
@@ -47,12 +49,14 @@ class Admission:
         open: Whether what is in the folder may run.
         text_only: Whether `--text-only` closed it.
         servers: The servers that the command would have started.
+        report: The project, if it was linked on the way and linking it again would find the same.
     """
 
     path: Path
     open: bool
     text_only: bool = False
     servers: Sequence[str] = ()
+    report: LinkReport | None = None
 
     def notice(self, left_out: LeftOut | None) -> str | None:
         """Say what a command left out of a folder that isn't trusted, and how to include it."""
@@ -80,6 +84,11 @@ class Admission:
     def remedy(self) -> str:
         """How to include what was left out."""
         return f"--trust includes it once, {_command(self.path)} always"
+
+    def as_data(self, left_out: LeftOut | None) -> dict[str, str]:
+        """What a program reads of the notice: `left_out`, if anything was."""
+        text = self.notice(left_out)
+        return {} if text is None else {"left_out": text}
 
     def say(self, left_out: LeftOut | None) -> None:
         """Print the notice on stderr, if there is one."""
@@ -118,27 +127,39 @@ def admit(
         raise UsageError("--trust and --text-only exclude each other", hint="Keep one of them.")
     looks = looks or command_access() == "looks"
     root = locate_project(path).root
+    if text_only:
+        return Admission(path, open=False, text_only=True)
+    if trust or _is_set() or is_own_example(root):
+        return _opened(path, root)
     fault: StoreError | None = None
-    if not text_only:
-        if trust or _is_set() or is_own_example(root):
+    try:
+        if trusted_folders.find(root) is not None:
+            if not looks:
+                take_over_approvals(root)
             return _opened(path, root)
-        try:
-            if trusted_folders.find(root) is not None:
-                if not looks:
-                    take_over_approvals(root)
-                return _opened(path, root)
-        except StoreError as error:
-            fault = error
+    except StoreError as error:
+        fault = error
+    asks = os.isatty(2) and not in_ci(os.environ)
+    if not asks and not looks:
+        return _opened(path, root)
+    if not asks and not connects and fault is None:
+        return Admission(path, open=False)
+    return _surveyed(path, fault, looks=looks, connects=connects, no_color=no_color)
+
+
+def _surveyed(path: Path, fault: StoreError | None, *, looks: bool, connects: bool, no_color: bool) -> Admission:
+    """Link the folder as text to see whether there is anything to ask about, and ask.
+
+    `fault` is why it isn't known whether the folder is trusted already.
+    """
     from llm_do.linker.linker import check_project
 
-    seen = check_project(path).survey
+    report = check_project(path)
+    seen = report.survey
     servers = [item.text.partition(":")[0] for item in seen.servers] if seen is not None and connects else []
-    if text_only:
-        return Admission(path, open=False, text_only=True, servers=servers)
-    if seen is None or not ((seen.python or servers) if looks else seen.runs_something):
-        return _opened(path, root)
-    if _is_agreed(path, seen, fault, looks=looks, no_color=no_color):
-        return _opened(path, root)
+    needed = seen is not None and bool((seen.python or servers) if looks else seen.runs_something)
+    if seen is None or not needed or _is_agreed(path, seen, fault, looks=looks, no_color=no_color):
+        return _opened(path, report.root, report if report.left_out is None else None)
     return Admission(path, open=False, servers=servers)
 
 
@@ -159,11 +180,11 @@ def is_own_example(root: Path) -> bool:
     return os.path.isfile(checkout / "pyproject.toml") and root.is_relative_to(checkout / "examples")
 
 
-def _opened(path: Path, root: Path) -> Admission:
+def _opened(path: Path, root: Path, report: LinkReport | None = None) -> Admission:
     open_folder(root)
     if command_access() == "runs" and (count := len(load_found_approvals(root).stored)):
         warn(f"note: {_approvals(count)} in {FILE} came with the folder and count for nothing; {_LISTED}")
-    return Admission(path, open=True)
+    return Admission(path, open=True, report=report)
 
 
 def _is_set() -> bool:
@@ -177,10 +198,7 @@ def _is_set() -> bool:
 
 
 def _is_agreed(path: Path, seen: Survey, fault: StoreError | None, *, looks: bool, no_color: bool) -> bool:
-    """Whether a person, or where none is there the kind of the command, lets a folder's code run.
-
-    `fault` is why it isn't known whether the folder is trusted already.
-    """
+    """Whether a person, or where none is there the kind of the command, lets a folder's code run."""
     from llm_do.linker.analysis.survey import Surveyed
     from llm_do.ui.terminal.terminal import find_terminal
 

@@ -110,7 +110,7 @@ def _run(options: CommandOptions, results: Results, interrupts: Interrupts) -> i
     from llm_do.cli.arguments.run_input import gather_input
 
     notice = _notice(options.output)
-    known = is_open(project.root)
+    known = is_open(project.root) or not project.python_files
     try:
         value = gather_input(project, options.input, target.prompt, options.entry, notice)
     except InputError:
@@ -189,7 +189,7 @@ def link(path: os.PathLike[str], options: CommandOptions) -> Project:
     no_color = options.output.no_color
     admission = admit(Path(path), trust=options.input.trust, looks=options.dry_run, no_color=no_color)
     try:
-        report = check_project(Path(path))
+        report = admission.report or check_project(Path(path))
     finally:
         ensure_open()
     output, session = options.output, options.session
@@ -206,7 +206,7 @@ def link(path: os.PathLike[str], options: CommandOptions) -> Project:
             check_agents(parse_override(session.models), report.project)
         else:
             named_models(session.models, report.project)
-    if output.verbosity >= 0 and admission.open:
+    if output.verbosity >= 0 and report.left_out is None:
         _warn_of_idle_patterns(report.project, session.shared)
     return with_store(report.project, session.store)
 

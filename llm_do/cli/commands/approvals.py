@@ -254,12 +254,14 @@ def explain(
 def _linked(path: Path, call: dict[str, Any], seconds: float, admission: Admission) -> CheckResult:
     """Explain a call; a tool that isn't found may be in a file that wasn't imported."""
     from llm_do.errors import UsageError
+    from llm_do.linker.sources.project_files import read_project
+    from llm_do.linker.sources.project_root import locate_project
     from llm_do.linker.subprocess_check import check_in_subprocess
 
     try:
         return check_in_subprocess(path, "llm_do.ui.reports.explanation:explain_data", call, seconds=seconds)
     except UsageError as error:
-        if not admission.open:
+        if not admission.open and read_project(locate_project(path)).python:
             error.hint = f"Its folder isn't trusted, so no Python file was imported: {admission.remedy}."
         raise
 

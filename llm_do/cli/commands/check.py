@@ -100,7 +100,8 @@ def check(
     if bounds and report.left_out is not None:
         warn("the worst case isn't known: Python files were not imported")
     if form == "json":
-        results.write(render_json(report.diagnostics, {"bounds": worst} if bounds else {}))
+        more = {"bounds": worst} if bounds else {}
+        results.write(render_json(report.diagnostics, {**more, **admission.as_data(report.left_out)}))
     elif form == "github":
         results.write(render_github(from_here(report.diagnostics, report.root)))
     else:

@@ -87,7 +87,7 @@ def graph(
         results.write_lines(text.splitlines())
     else:
         if form == "json":
-            results.write(drawing.as_json(found.data))
+            results.write(drawing.as_json({**found.data, **admission.as_data(found.left_out)}))
         else:
             draw = {"mermaid": drawing.mermaid, "dot": drawing.dot}[form]
             results.write(draw(found.data, assertions=permissions))

@@ -69,7 +69,8 @@ def tools(
         show(found, no_color=no_color)
         return 3
     if form == "json":
-        results.write(json.dumps(found.data, indent=2) + "\n")
+        data = {**found.data, **admission.as_data(found.left_out)}
+        results.write(json.dumps(data, indent=2) + "\n")
     else:
         results.write_lines(tool_lines(found.data, width=results.columns))
     return 1 if failed else 0

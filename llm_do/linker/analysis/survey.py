@@ -196,7 +196,7 @@ def _helpers(files: ProjectFiles, unread: Sequence[str]) -> list[str]:
         inside = os.path.relpath(folder, files.root).replace(os.sep, "/")
         for name in sorted(names):
             label = name if inside == "." else f"{inside}/{name}"
-            if name.endswith(".py") and label not in unread:
+            if name.endswith(".py") and label not in unread and os.path.isfile(files.root / label):
                 hidden = files.new_code.hides_module(files.root / label, listed=False)
                 found += [] if hidden else [label]
         seen += len(names) + len(folders)

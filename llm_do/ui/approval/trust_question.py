@@ -6,6 +6,8 @@ Every text of the project is sanitized. Long lists are cut with a count; `s` sho
 from __future__ import annotations
 
 import asyncio
+import os
+import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
@@ -147,7 +149,10 @@ def _everything(seen: Survey, frame: Frame, head: Sequence[str], foot: Sequence[
 def _text(root: Path, label: str) -> str:
     """A file as it is shown: its start, if it is large."""
     try:
-        with (root / label).open("rb") as stream:
+        number = os.open(root / label, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(number, "rb") as stream:
+            if not stat.S_ISREG(os.fstat(number).st_mode):
+                return "it is not an ordinary file"
             data = stream.read(_LARGEST + 1)
     except OSError as error:
         return f"it can't be read: {error.strerror or error}"

@@ -279,3 +279,19 @@ def test_assertions_about_unknown_tools_are_not_proved(tmp_path: Path, state: di
 
     assert "assertions were not proved" in " ".join(ended.err.split())
     assert ended.code == 0
+
+
+def test_programs_read_what_was_left_out(clone: Path, state: dict[str, str | None]) -> None:
+    for args in (["check"], ["tools"], ["graph"]):
+        data = run_forked(*args, "--format", "json", cwd=clone, env=state).json
+        assert data["left_out"].startswith("this folder isn't trusted, so linked.py"), args
+    assert "left_out" not in run_forked("check", "--trust", "--format", "json", cwd=clone, env=state).json
+
+
+def test_a_dry_run_of_agents_alone_shows_its_input(tmp_path: Path, state: dict[str, str | None]) -> None:
+    (tmp_path / "main.agent").write_text("---\nname: main\nmodel: test\n---\nHelp.\n")
+
+    ended = run_forked("run", "hi", "--dry-run", cwd=tmp_path, env=state)
+
+    assert 'input: {"input": "hi", "attachments": []}' in ended.out
+    assert ended.err == ""
