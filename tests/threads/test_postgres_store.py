@@ -9,7 +9,6 @@ import traceback
 from dataclasses import replace
 from typing import Any
 
-import psycopg
 import pytest
 
 from llm_do import RunTakenError, StoreError, UsageError
@@ -26,6 +25,8 @@ from tests.support.postgres import PASSWORD, Server, start_server, stop_server
 from tests.threads.thread_support import done
 
 pytestmark = pytest.mark.slow
+
+psycopg = pytest.importorskip("psycopg", reason="the extra `postgres` isn't installed")
 
 
 @pytest.fixture
