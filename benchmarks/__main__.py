@@ -18,6 +18,7 @@ NAMES = (
     "startup",
     "whole_run",
     "in_process",
+    "batches",
     "flows",
     "threads",
     "toolkits",

@@ -22,6 +22,7 @@ __all__ = ["ACCESS", "COMMANDS", "access_of", "command_module", "run"]
 
 COMMANDS: dict[str, str] = {
     "run": "Run a project.",
+    "map": "Run an entry on many inputs, several at once.",
     "resume": "Continue a durable run where it stopped.",
     "chat": "Chat with a project over several turns.",
     "check": "Check a project and report every problem.",
@@ -42,6 +43,7 @@ COMMANDS: dict[str, str] = {
 
 ACCESS: Mapping[str, Access] = {
     "run": "runs",
+    "map": "runs",
     "resume": "runs",
     "chat": "runs",
     "mcp": "runs",

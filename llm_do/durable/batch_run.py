@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
@@ -17,7 +17,7 @@ from llm_do._startup.frozen import frozen
 from llm_do.concurrency.event_loops import cancel_and_wait
 from llm_do.durable.claim_queue import ClaimQueue
 from llm_do.durable.ordered_results import OrderedResults
-from llm_do.durable.progress import InputFailure, Progress
+from llm_do.durable.progress import FailureKind, InputFailure, Progress
 from llm_do.errors import (
     InputError,
     ReplayError,
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.record.store.batches import BatchRecord, BatchStore, BatchSummary
     from llm_do.runtime.steps.durable_run import InFlight
 
-__all__ = ["BatchRun", "ResultForm", "failure_of"]
+__all__ = ["UNENDED", "BatchRun", "ResultForm", "denial", "failure_of"]
 
 T = TypeVar("T")
 
@@ -57,6 +57,9 @@ PUT_AT_ONCE = 500
 
 UNENDED = frozenset({"queued", "running", "stopped", "suspended"})
 """The states of runs that haven't ended."""
+
+SHOWN_WAITING = 5
+"""Runs that wait for a person of which is remembered what for."""
 
 WATCH = 2.0
 """Seconds between two looks at what other processes do with the batch."""
@@ -77,6 +80,10 @@ class ResultForm(Generic[T]):
     has_waiting: bool = False
 
 
+def ignore_failure(failure: InputFailure, kind: FailureKind) -> None:
+    """Do nothing about a failure: it is in the results."""
+
+
 class BatchRun(Generic[T]):
     """The work of one process on a batch.
 
@@ -88,7 +95,7 @@ class BatchRun(Generic[T]):
         form: The form of the results.
         in_flight: What becomes of calls with effects that were running when a run was stopped.
         accept_changes: Whether stopped runs continue although the project's files have changed.
-        on_failure: Called when a run has failed.
+        on_failure: Called when a run has failed, with the kind of its failure.
     """
 
     def __init__(
@@ -101,7 +108,7 @@ class BatchRun(Generic[T]):
         *,
         in_flight: InFlight | None = None,
         accept_changes: bool = False,
-        on_failure: Callable[[InputFailure], object] = lambda _: None,
+        on_failure: Callable[[InputFailure, FailureKind], object] = ignore_failure,
     ) -> None:
         self.batch = batch
         self.progress = Progress(batch.total, used=batch.used, budget=batch.budget)
@@ -265,6 +272,8 @@ class BatchRun(Generic[T]):
         error = result.error
         if isinstance(error, SuspendedError):
             self.progress.waiting += 1
+            if len(self.progress.waits) < SHOWN_WAITING:
+                self.progress.waits[run_id] = ErrorRecord.of(error)
             if self._form.has_waiting:
                 self._results.add(ordinal, self._form.of_result(ordinal, result))
             return
@@ -303,8 +312,7 @@ class BatchRun(Generic[T]):
     def _fail(self, ordinal: int, result: RunResult) -> None:
         self.progress.failed += 1
         failure = InputFailure(ordinal, result.run_id, result.status, failure_of(result))
-        self.progress.count_failure(failure)
-        self._on_failure(failure)
+        self._on_failure(failure, self.progress.failures.add(ordinal, failure.error))
 
     async def _state(self, ordinal: int) -> BatchItem:
         found = await self._store.items(self.batch.id, after=ordinal - 1, most=1, results=False)
@@ -315,8 +323,12 @@ def failure_of(result: RunResult) -> ErrorRecord:
     """Why a run didn't complete, also where nothing was raised."""
     if result.error is not None:
         return ErrorRecord.of(result.error)
-    reason = result.denials[0].reason if result.denials else f"the run ended as {result.status}"
-    return ErrorRecord("PermissionDeniedError", reason)
+    return denial(result.status, [each.reason for each in result.denials])
+
+
+def denial(status: str, reasons: Sequence[str]) -> ErrorRecord:
+    """Why a run didn't complete that raised nothing: a call was denied for lack of a person."""
+    return ErrorRecord("PermissionDeniedError", reasons[0] if reasons else f"the run ended as {status}")
 
 
 async def _all_of(*tasks: asyncio.Task[None]) -> None:

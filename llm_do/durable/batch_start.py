@@ -108,6 +108,11 @@ async def start_batch(
         concurrency,
         time.time(),
     )
+    if options.retry and await store.batch(options.id) is None:
+        raise UsageError(
+            f"there is no batch {options.id!r} whose inputs could be run again",
+            hint="Leave out --retry to begin it, or name the batch that you mean with --batch.",
+        )
     kept = await store.begin(asked)
     if kept == asked:
         return kept
@@ -140,8 +145,9 @@ def _deciding_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check_same(kept: BatchRecord, asked: BatchRecord, source: str) -> None:
     if (kept.entry, kept.name) != (asked.entry, asked.name):
+        names = [each.entry or f"the project's entry {each.name}" for each in (kept, asked)]
         raise UsageError(
-            f"batch {kept.id} runs {kept.name}, not {asked.name}",
+            f"batch {kept.id} runs {names[0]}, not {names[1]}",
             hint="Give the other entry a batch of its own: --batch NAME.",
         )
     if kept.inputs != asked.inputs:

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from llm_do._startup.frozen import frozen
 from llm_do.runtime.record.results import ErrorRecord
 
-__all__ = ["FailureKind", "InputFailure", "Progress", "Reason"]
+__all__ = ["FailureKind", "Failures", "InputFailure", "Progress", "Reason"]
 
 Reason: TypeAlias = Literal["done", "stopped", "budget"]
 """Why a batch isn't worked on any more: nothing is left to do, it was stopped, or its budget lets nothing start."""
@@ -54,6 +54,35 @@ class FailureKind:
     places: list[int] = field(default_factory=list[int])
 
 
+class Failures:
+    """Failures by kind.
+
+    Example:
+        >>> failures = Failures()
+        >>> for place in (3, 1):
+        ...     kind = failures.add(place, ErrorRecord("ValueError", "no"))
+        >>> kind.count, kind.places
+        (2, [1, 3])
+    """
+
+    def __init__(self) -> None:
+        self._kinds: dict[tuple[str, str], FailureKind] = {}
+
+    def add(self, ordinal: int, error: ErrorRecord) -> FailureKind:
+        """Count a failure, and return its kind."""
+        key = (error.type, error.message)
+        if key not in self._kinds and len(self._kinds) >= MOST_KINDS:
+            key = (error.type, "")
+        kind = self._kinds.setdefault(key, FailureKind(error))
+        kind.count += 1
+        kind.places = sorted([*kind.places, ordinal])[:SHOWN_PLACES]
+        return kind
+
+    def kinds(self) -> list[FailureKind]:
+        """Return the kinds, the most frequent first."""
+        return sorted(self._kinds.values(), key=lambda kind: -kind.count)
+
+
 @dataclass(slots=True)
 class Progress:
     """Counts of a batch, which change while it is worked on.
@@ -67,7 +96,8 @@ class Progress:
         used: US dollars that the runs that have ended have cost.
         budget: US dollars that they may cost together.
         earlier: How many had ended before this process began.
-        kinds: The failures of this process by kind.
+        failures: The failures of this process.
+        waits: What the first few runs wait for, by their ids.
         reason: Why the work has ended; None while it goes on.
     """
 
@@ -79,7 +109,8 @@ class Progress:
     used: float = 0.0
     budget: float | None = None
     earlier: int = 0
-    kinds: dict[tuple[str, str], FailureKind] = field(default_factory=dict[tuple[str, str], FailureKind])
+    failures: Failures = field(default_factory=Failures)
+    waits: dict[str, ErrorRecord] = field(default_factory=dict[str, ErrorRecord])
     reason: Reason | None = None
     began: float = field(default_factory=time.monotonic)
     _ended: deque[tuple[float, int]] = field(default_factory=deque[tuple[float, int]])
@@ -93,18 +124,6 @@ class Progress:
     def seconds(self) -> float:
         """How long this process has worked on it."""
         return time.monotonic() - self.began
-
-    def count_failure(self, failure: InputFailure) -> FailureKind:
-        """Count a failure, and return its kind."""
-        error = failure.error
-        key = (error.type, error.message)
-        if key not in self.kinds and len(self.kinds) >= MOST_KINDS:
-            key = (error.type, "")
-        kind = self.kinds.setdefault(key, FailureKind(error))
-        kind.count += 1
-        if len(kind.places) < SHOWN_PLACES:
-            kind.places.append(failure.ordinal)
-        return kind
 
     def rate(self) -> float | None:
         """Runs that end in a second, as of late; None at the beginning."""

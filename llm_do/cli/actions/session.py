@@ -62,6 +62,7 @@ class Session:
         output: What is shown of it.
         results: Where events go, if they are the output.
         interrupts: Learns how to end the run.
+        asks: Whether a person at the terminal watches a single run, and is asked.
 
     Raises:
         UsageError: An option's value is invalid.
@@ -74,6 +75,8 @@ class Session:
         output: OutputOptions,
         results: Results,
         interrupts: Interrupts,
+        *,
+        asks: bool = True,
     ) -> None:
         self._streams_events = output.output == "events"
         self._results = results
@@ -84,7 +87,7 @@ class Session:
             verbosity = 1
         self.animated = verbosity >= 0 and can_animate(os.environ)
         self.color = self.animated and wants_color(os.environ, no_color=output.no_color)
-        self._live = self.animated and verbosity == 0
+        self._live = self.animated and verbosity == 0 and asks
         self._verbosity = verbosity
         # Its own way to the terminal: while the tree is drawn, stderr is caught and shown above it.
         self._screen = os.dup(2) if self._live else 2
@@ -96,7 +99,8 @@ class Session:
             lines=draws_lines(os.environ),
             size=partial(terminal_size, self._screen),
         )
-        self._terminal = find_terminal(os.environ, self._screen)
+        self.show_notice: Callable[[str], None] = self.display.line
+        self._terminal = find_terminal(os.environ, self._screen) if asks else None
         drawn = {"color": self.color, "lines": draws_lines(os.environ)}
         self.asker = Asker(self._terminal, self.display, **drawn) if self._terminal is not None else None
         self._write_error: StoreError | None = None
@@ -120,7 +124,7 @@ class Session:
     def _notice(self, text: str) -> None:
         if self._verbosity >= 0 and text not in self._notices:
             self._notices.add(text)
-            self.display.line(sanitize(" ".join(text.split())))
+            self.show_notice(sanitize(" ".join(text.split())))
 
     def serve(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run a coroutine in an event loop of its own, then close what runs have opened."""

@@ -18,7 +18,15 @@ from llm_do._startup.plain_commands import TIME, time_parser
 from llm_do.cli.arguments import parameters as p
 from llm_do.runtime.session.run_options import EntryOptions, RuntimeOptions
 
-__all__ = ["CommandOptions", "InputOptions", "OutputOptions", "SessionOptions", "with_run_options"]
+__all__ = [
+    "CommandOptions",
+    "InputOptions",
+    "OutputOptions",
+    "SessionOptions",
+    "command_options",
+    "run_parameters",
+    "with_run_options",
+]
 
 T = TypeVar("T")
 
@@ -132,15 +140,17 @@ def with_run_options(*, prompt: str, alone: str) -> Callable[[Callable[..., int]
         @wraps(command)
         def read(**values: Any) -> int:
             rest = {each.name: values.pop(each.name) for each in own}
-            return command(_command_options(values), **rest)
+            return command(command_options(values), **rest)
 
-        read.__signature__ = Signature([*arguments, *own, *_parameters()])  # type: ignore[attr-defined]
+        read.__signature__ = Signature([*arguments, *own, *run_parameters()])  # type: ignore[attr-defined]
         return read
 
     return decorate
 
 
-def _command_options(values: Mapping[str, Any]) -> CommandOptions:
+def command_options(values: Mapping[str, Any]) -> CommandOptions:
+    """Group the values of a command's arguments and options."""
+
     def group(kind: type[T], *first: object) -> T:
         own = {each.name: values[each.name] for each in _own(kind)}
         return kind(*first, **{name: tuple(own[name]) if each == [] else each for name, each in own.items()})
@@ -157,7 +167,7 @@ def _command_options(values: Mapping[str, Any]) -> CommandOptions:
     )
 
 
-def _parameters() -> Iterator[Parameter]:
+def run_parameters() -> Iterator[Parameter]:
     """Every option, in the order of the help."""
     yield from _own(InputOptions)
     yield from _shared(EntryOptions)

@@ -138,12 +138,18 @@ def give_back(db: Database, run_ids: Sequence[str]) -> None:
 
 
 def charge(db: Database, run_id: str) -> None:
-    """Count what a run that ends has cost to its batch's budget."""
-    db.execute(
-        "UPDATE batches SET used = used + (SELECT coalesce(cost, 0) FROM runs WHERE id = ?)"
-        " WHERE id = (SELECT batch FROM runs WHERE id = ?)",
-        (run_id, run_id),
-    )
+    """Count what a run that ends has cost to its batch's budget.
+
+    A run that was interrupted counts with all it could use: its requests in flight may have been paid for.
+    """
+    row = db.execute("SELECT batch, attempt, cost FROM runs WHERE id = ?", (run_id,)).fetchone()
+    if row is None or row[0] is None:
+        return
+    batch_id, attempt, cost = row[0], row[1], row[2] or 0.0
+    batch = read(db, batch_id) if attempt > 1 else None
+    if batch is not None and batch.budget is not None and batch.budget_each is not None:
+        cost = max(cost, batch.budget_each)
+    db.execute("UPDATE batches SET used = used + ? WHERE id = ?", (cost, batch_id))
 
 
 def summary(db: Database, batch_id: str) -> BatchSummary:

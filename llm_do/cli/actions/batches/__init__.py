@@ -1,0 +1,1 @@
+"""What `llm-do map` does."""

@@ -1,0 +1,63 @@
+"""Results of a batch as lines of JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from llm_do._startup.frozen import frozen
+
+if TYPE_CHECKING:
+    from llm_do.runtime.record.results import ErrorRecord, RunResult
+    from llm_do.runtime.record.store.batches import BatchItem
+
+__all__ = ["Line", "line_of_result", "line_reader"]
+
+
+@frozen
+class Line:
+    """A result as a line of JSON, and why the run failed if it did."""
+
+    text: str
+    error: ErrorRecord | None = None
+
+
+def line_reader() -> Callable[[BatchItem], Line | None]:
+    """Create the function that reads a result of the store as a line."""
+    from llm_do.durable.batch_run import UNENDED
+    from llm_do.runtime.record.redaction import redactor
+    from llm_do.runtime.steps.sealed_secrets import Seal
+
+    seal = Seal(redactor().secrets)
+
+    def read(item: BatchItem) -> Line | None:
+        if item.result is None or item.status in UNENDED:
+            return None
+        return _line(item.ordinal, json.loads(seal.open(item.result)))
+
+    return read
+
+
+def line_of_result(ordinal: int, result: RunResult) -> Line:
+    """The line of a run that has just ended."""
+    from llm_do.durable.batch_run import failure_of
+    from llm_do.text.json_data import to_json_data
+
+    error = None if result.status == "completed" else failure_of(result).to_dict()
+    return _line(ordinal, {"status": result.status, "output": to_json_data(result.output), "error": error})
+
+
+def _line(ordinal: int, result: Mapping[str, Any]) -> Line:
+    """A result as a line: of what is the same in every attempt, so that it doesn't show what was interrupted."""
+    from llm_do.durable.batch_run import denial
+    from llm_do.runtime.record.results import ErrorRecord
+
+    status, output, error = result["status"], result["output"], None
+    data: dict[str, Any] = {"line": ordinal, "status": status}
+    if output is not None or status == "completed":
+        data["output"] = output
+    if status != "completed":
+        data["error"] = result["error"] or denial(status, [each["reason"] for each in result["denials"]]).to_dict()
+        error = ErrorRecord(**data["error"])
+    return Line(f"{json.dumps(data, ensure_ascii=False)}\n", error)
