@@ -25,6 +25,7 @@ TOOLS = [Requirement(line) for group in PROJECT["dependency-groups"].values() fo
 
 # Packages that a listed package installs, in the version it requires.
 BROUGHT = {
+    "anyio": "mcp",
     "anthropic": "pydantic-ai-slim[anthropic]",
     "fastmcp-slim": "pydantic-ai-slim[mcp]",
     "google-genai": "pydantic-ai-slim[google]",
