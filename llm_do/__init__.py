@@ -55,6 +55,7 @@ _EXPORTS = {
     "ModelError": "llm_do.errors",
     "ModelUnavailableError": "llm_do.errors",
     "NullModel": "llm_do.runtime.context.null_model",
+    "PendingQuestion": "llm_do.runtime.record.store.stored_questions",
     "PermissionDeniedError": "llm_do.errors",
     "Project": "llm_do.project.project",
     "PromptContent": "llm_do.project.inputs",
@@ -182,6 +183,7 @@ if TYPE_CHECKING:
         Usage as Usage,
     )
     from llm_do.runtime.record.run_stream import RunStream as RunStream
+    from llm_do.runtime.record.store.stored_questions import PendingQuestion as PendingQuestion
     from llm_do.runtime.runner import run as run
     from llm_do.runtime.runtime import Runtime as Runtime
     from llm_do.runtime.session.entries import AgentEntry as AgentEntry, FunctionEntry as FunctionEntry

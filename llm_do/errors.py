@@ -37,10 +37,10 @@ say it their own way. This module imports nothing heavy: the command line needs 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from pydantic_ai.messages import ModelMessage
 
@@ -270,10 +270,30 @@ class RunInterruptedError(RunError):
     status = "interrupted"
 
 
+class NeededAnswer(Protocol):
+    """A question of a run that waits for a person: what every `llm_do.PendingQuestion` has."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def run_id(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def agent_path(self) -> str: ...
+    @property
+    def call(self) -> str: ...
+    @property
+    def reason(self) -> str: ...
+    @property
+    def answers(self) -> tuple[str, ...]: ...
+    def to_dict(self) -> dict[str, Any]: ...
+
+
 class SuspendedError(RunError):
     """A durable run waits for a person, with nothing running; it continues when it is resumed.
 
-    `calls` has the calls that were running when it stopped, by the keys of their steps: tool name, arguments, path.
+    `questions` has what the person is asked: `Runtime.answer` takes the answers.
     """
 
     status = "suspended"
@@ -285,10 +305,10 @@ class SuspendedError(RunError):
         hint: str | None = None,
         agent_path: str | None = None,
         messages: Sequence[ModelMessage] = (),
-        calls: Mapping[str, Mapping[str, Any]] | None = None,
+        questions: Sequence[NeededAnswer] = (),
     ) -> None:
         super().__init__(message, hint=hint, agent_path=agent_path, messages=messages)
-        self.calls = dict(calls or {})
+        self.questions = tuple(questions)
 
 
 class ReplayError(RunError):

@@ -65,7 +65,7 @@ def _reader() -> Callable[[BatchItem], RunResult | None]:
             return result_from_text(seal.open(item.result))
         if item.status != "suspended":
             return None
-        hint = f"See what it waits for with `llm-do resume {item.run_id}`."
+        hint = f"See what it waits for with `llm-do approvals pending --run {item.run_id}`."
         error = SuspendedError(f"run {item.run_id} waits for a person", hint=hint)
         return RunResult(status="suspended", output=None, run_id=item.run_id, error=error)
 

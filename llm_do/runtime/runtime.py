@@ -24,6 +24,7 @@ from llm_do.project.project import Project
 from llm_do.project.registry import NAME_PATTERN, Registered
 from llm_do.runtime.agents.agent_builder import AgentBuilder, builder_of
 from llm_do.runtime.approval.approver import Approver
+from llm_do.runtime.approval.question_answers import answer_question, pending_questions
 from llm_do.runtime.context.resources import Resources
 from llm_do.runtime.context.shared import Shared
 from llm_do.runtime.record.events import Event
@@ -43,8 +44,10 @@ from llm_do.runtime.session.run_starts import new_run, run_again
 from llm_do.runtime.session.runtime_config import RuntimeConfig, patterns_of, policy_of, session_config
 
 if TYPE_CHECKING:
+    from llm_do.runtime.approval.broker import ApprovalDecision
     from llm_do.runtime.record.event_bus import EventBus
-    from llm_do.runtime.steps.durable_run import InFlight
+    from llm_do.runtime.record.store.stored_questions import PendingQuestion
+    from llm_do.runtime.steps.durable_run import InFlightAnswers
 
 __all__ = ["Runtime", "check_names"]
 
@@ -218,7 +221,7 @@ class Runtime:
         self,
         run_id: str,
         *,
-        in_flight: InFlight | Mapping[str, InFlight] | None = None,
+        in_flight: InFlightAnswers = None,
         accept_changes: bool = False,
         as_begun: bool = False,
     ) -> RunResult:
@@ -228,7 +231,7 @@ class Runtime:
             run_id: The run.
             in_flight: What becomes of calls with effects that were running when it stopped: `repeat` runs them again,
                 `fail` tells the model that whether they had an effect isn't known, `done` that they were carried out. A
-                mapping says it by the keys of their steps. None raises `SuspendedError` if there are any.
+                mapping says it by the keys of their steps, a function is asked. None leaves it to `answer`.
             accept_changes: Whether to continue although the project's files have changed; the run still stops, before
                 anything new happens, at the first request that isn't what was sent before.
             as_begun: Whether to continue with the project's files as the run began with them, which are kept with it.
@@ -240,7 +243,7 @@ class Runtime:
         Raises:
             UsageError: There is no such run, it is running or isn't durable, or the project has changed.
             ReplayError: What the code does now isn't what it did before.
-            SuspendedError: A person has to say what becomes of calls that were running.
+            SuspendedError: A person has to answer questions first.
             RunError: The run ended early.
         """
         result = await self.execute_again(run_id, in_flight=in_flight, accept_changes=accept_changes, as_begun=as_begun)
@@ -295,6 +298,40 @@ class Runtime:
             retry=retry,
             accept_changes=accept_changes,
         )
+
+    async def pending(self, run_id: str | None = None) -> list[PendingQuestion]:
+        """What durable runs need a person to answer: approvals, questions of agents, and calls that were running.
+
+        Args:
+            run_id: Only this run's questions.
+
+        Returns:
+            The questions, the oldest first.
+
+        Raises:
+            UsageError: There is no such run.
+        """
+        return await pending_questions(self.shared.recorder().store(), run_id)
+
+    async def answer(
+        self, question_id: str, answer: ApprovalDecision | str, *, by: str | None = None
+    ) -> PendingQuestion:
+        """Answer a question of a durable run, in whichever process it was asked; the first answer counts.
+
+        Args:
+            question_id: The id of the question.
+            answer: A decision about a call; text for a question of an agent; `repeat`, `done` or `fail` for a call that
+                was running when its run stopped.
+            by: Who answers; None for the user of this process.
+
+        Returns:
+            The question. `resume` continues the run, unless a process is waiting for the answer.
+
+        Raises:
+            UsageError: There is no such question, it can't be answered like this, it has been answered, or its run has
+                ended.
+        """
+        return await answer_question(self.shared.recorder().store(), question_id, answer, by)
 
     def run_sync(self, input: object = None, **options: Unpack[EntryOptions]) -> RunResult:
         """Run the project's entry from synchronous code; works inside a running event loop too, such as a notebook's.
@@ -391,7 +428,7 @@ class Runtime:
         self,
         run_id: str,
         *,
-        in_flight: InFlight | Mapping[str, InFlight] | None = None,
+        in_flight: InFlightAnswers = None,
         accept_changes: bool = False,
         as_begun: bool = False,
         subscription: Subscription | None = None,
@@ -428,7 +465,7 @@ class Runtime:
         )
 
     async def _execute_as_begun(
-        self, run_id: str, in_flight: InFlight | Mapping[str, InFlight] | None, subscription: Subscription | None
+        self, run_id: str, in_flight: InFlightAnswers, subscription: Subscription | None
     ) -> RunResult:
         """Continue a run in a session of its own, over the project as it was."""
         begun = Runtime(await project_as_begun(self, await earlier_run(self, run_id)), config=self.config)

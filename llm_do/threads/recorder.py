@@ -58,7 +58,7 @@ class StoreRecorder:
         record = RunRecord(run.run_id, "running", entry, run.thread_id, run.user_id, time.time())
         has_state = run.thread_id is not None or run.user_id is not None
         try:
-            store = self._open()
+            store = self.store()
             opened = await store.begin_run(record, self._project.threads.config, beginning, project)
         except StoreError as error:
             if beginning is not None or (has_state and reason_unrecorded(self._project) is None):
@@ -74,7 +74,7 @@ class StoreRecorder:
 
     async def resume(self, run: RecordedRun, settings: RecordSettings) -> tuple[StoreRecording, ResumedRun]:
         """Begin another attempt at a durable run."""
-        store = self._open()
+        store = self.store()
         resumed = await store.resume_run(run.run_id)
         return self._recording(store, run, resumed.opened, settings, resumed.run.attempt), resumed
 
@@ -87,7 +87,7 @@ class StoreRecorder:
 
     async def find(self, run_id: str, *, prefix: bool = False) -> tuple[RunRecord, str | None, str | None] | None:
         """A run by its id, or a prefix that no other has; of a durable one its beginning and its result, as text."""
-        store = self._open()
+        store = self.store()
         await store.recover()
         run = await store.run(run_id)
         if run is None or (run.id != run_id and not prefix):
@@ -96,11 +96,11 @@ class StoreRecorder:
 
     def batches(self) -> BatchStore:
         """Return the batches of its store."""
-        return self._open().batches
+        return self.store().batches
 
     async def project_files(self, run_id: str) -> ProjectRow | None:
         """The files of the project that a durable run began with; None if they weren't kept."""
-        return await self._open().project_files(run_id)
+        return await self.store().project_files(run_id)
 
     async def aclose(self) -> None:
         """Close the project's own store."""
@@ -112,7 +112,8 @@ class StoreRecorder:
             self._setups = SessionSetups(redact)
         return self._setups
 
-    def _open(self) -> ThreadStore:
+    def store(self) -> ThreadStore:
+        """The store that runs are recorded in, opened at its first use."""
         if self._store is None:
             reason = reason_unrecorded(self._project)
             if reason is not None:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.record.results import Usage
     from llm_do.runtime.record.sent_request import RequestReader
     from llm_do.runtime.record.store.store_writes import StepRow
+    from llm_do.runtime.record.store.stored_questions import QuestionRow
 
 __all__ = ["TRANSIENT", "StoreRecording"]
 
@@ -104,6 +105,7 @@ class StoreRecording:
         self._unsaved: Sequence[ModelMessage] | None = None
         self._events: list[EventRow] = []
         self._steps: list[StepRow] = []
+        self._questions: list[QuestionRow] = []
         self._attempt = attempt
         self._undelivered: list[Event] = []
         self._in_batch = 0
@@ -153,6 +155,19 @@ class StoreRecording:
         """Queue a step of a durable run for the next batch."""
         self._steps.append(step)
         self._writer.start_promptly()
+
+    def add_question(self, question: QuestionRow) -> None:
+        """Queue what a durable run asks a person, or asks no longer, for the next batch."""
+        self._questions.append(question)
+        self._writer.start_promptly()
+
+    async def questions(self, *, answered: bool = False) -> Sequence[QuestionRow]:
+        """Read which of the run's questions wait for an answer, or all of them."""
+        return await self._store.questions(self._run.run_id, answered=answered)
+
+    async def answer_question(self, question_id: str, answer: str, by: str) -> QuestionRow:
+        """Answer a question unless it has been answered, and return it with the answer that counts."""
+        return await self._store.answer_question(question_id, answer, by)
 
     def save_messages(self, messages: Sequence[ModelMessage]) -> None:
         """Queue the entry agent's history as it is now, without waiting for it to be written."""
@@ -286,6 +301,7 @@ class StoreRecording:
     def _batch(self) -> Batch:
         events, self._events = self._events, []
         steps, self._steps = self._steps, []
+        questions, self._questions = self._questions, []
         self._in_batch = len(self._undelivered)
         messages, dropped = self._log.take() if self._log is not None else ((), ())
         exchanges, spent = self._exchanges.take()
@@ -301,6 +317,7 @@ class StoreRecording:
             self._totals(),
             steps,
             self._attempt,
+            questions,
         )
 
     def _totals(self) -> RunTotals | None:
@@ -346,6 +363,7 @@ class StoreRecording:
         self._exchanges.put_back(batch.exchanges, batch.spent)
         self._sent_usage = None
         self._steps[:0] = batch.steps
+        self._questions[:0] = batch.questions
         if self._log is not None:
             self._log.put_back(batch.messages, batch.dropped)
         self._sent_state = self._sent_user = ""

@@ -19,6 +19,7 @@ from llm_do.runtime.record.results import (
     Usage,
     WarningRecord,
 )
+from llm_do.runtime.record.store.stored_questions import PendingQuestion
 from scripts.pages import samples
 from scripts.pages.docstrings import parts_of
 from scripts.pages.markdown import anchor, code, fenced, joined, json_text, table
@@ -79,6 +80,7 @@ _RECORDS: Mapping[str, type] = {
     "errors[]": ErrorRecord,
     "denials[], approvals[]": ApprovalRecord,
     "warnings[]": WarningRecord,
+    "questions[]": PendingQuestion,
     "execution_context": ExecutionContext,
 }
 """Objects in a result, with their Python types."""
@@ -103,6 +105,9 @@ _VALUES: Mapping[str, str] = {
     "list[ErrorRecord]": "list of [objects](#errors)",
     "list[ApprovalRecord]": "list of [objects](#denials-approvals)",
     "list[WarningRecord]": "list of [objects](#warnings)",
+    "list[PendingQuestion]": "list of [objects](#questions)",
+    "QuestionKind": "`approval`, `ask` or `in_flight`",
+    "tuple[str, ...]": "list of texts",
     "Mapping[str, ToolkitState]": "object, name to `context` and `unlocked_states`",
 }
 """Python types of fields and their JSON counterparts."""
@@ -136,6 +141,7 @@ def results() -> str:
         "errors[]": ErrorRecord("", "", None, "", 1).to_dict(),
         "denials[], approvals[]": denied["denials"][0],
         "warnings[]": WarningRecord("").to_dict(),
+        "questions[]": PendingQuestion("", "", "approval", "", "", "").to_dict(),
         "execution_context": completed["execution_context"],
     }
     for place, kind in _RECORDS.items():

@@ -1,9 +1,9 @@
 """Carries out durable runs in forked processes that die at a commit, which saves importing everything each time.
 
 It reads a task from each line of stdin, as JSON (`scenario`, `root`, `thread`; the URL of a `store`, or null for the
-file of the root; `commit` and `moment`, at which the process dies), and prints the exit status of the process. A run
-that is there already is resumed, and what was in flight runs again. A run that ends appends its result to the file
-`result`.
+file of the root; `options` of the runtime; `commit` and `moment`, at which the process dies), and prints the exit
+status of the process. A run that is there already is resumed, and what was in flight runs again. A run that ends
+appends its result to the file `result`.
 """
 
 from __future__ import annotations
@@ -40,12 +40,13 @@ def die_at(number: int, moment: str) -> Callable[[Any], None]:
 
 async def carry_out(task: dict[str, Any]) -> None:
     root = Path(task["root"])
-    runtime = runtime_for(task["scenario"], root, store=task["store"])
+    runtime = runtime_for(task["scenario"], root, store=task["store"], **task.get("options", {}))
     if ((root / ".llm-do").exists() or task["store"]) and await runtime.shared.recorder().find("r") is not None:
         result = await runtime.execute_again("r", in_flight="repeat")
     else:
         result = await runtime.execute("go", run_id="r", thread_id=task["thread"])
-    (root / "result").write_text(json.dumps(result.to_dict()))
+    if result.status != "suspended":
+        (root / "result").write_text(json.dumps(result.to_dict()))
     await runtime.aclose()
 
 

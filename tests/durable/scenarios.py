@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_ai.exceptions import ModelHTTPError
 
-from llm_do import Project, Runtime, Toolkit, tool
+from llm_do import ApprovalDecision, ApprovalRequest, Project, Runtime, Toolkit, tool
 from llm_do.flows import ParallelGroup, Swarm
 from llm_do.project.flow_spec import FlowSpec
 from llm_do.runtime.context.call_context import current_call
@@ -190,6 +190,35 @@ def _plan(root: Path) -> Project:
     return _flow(flow, root, planner, _worker("e", root, "e1"), agent("s", script("the answer")))
 
 
+def _pay(root: Path) -> Any:
+    def pay(item: str) -> str:
+        """Pay for an item."""
+        _note(root, item)
+        return f"paid {item}"
+
+    return pay
+
+
+def _approvals(root: Path) -> Project:
+    """Calls that need approval, side by side in two agents and of an agent, and a question to the person."""
+    pay = _pay(root)
+    clerk = agent("clerk", script(call("pay", {"item": "c1"}, "c1"), "the clerk's"), tools=[pay])
+    question = call("ask_user", {"question": "Which one?", "choices": ["red", "blue"]}, "u1")
+    turns = ([call("pay", {"item": "m1"}, "m1"), call("clerk", {"input": "x"}, "k1")], [question, *_calls("w1")])
+    main = agent("main", script(*turns, "answer"), tools=[pay, _work(root)], toolsets=["clerk", "ask_user"])
+    return project_of([main, clerk], root=root, agent_calls_require_approval=True)
+
+
+async def _allow(request: ApprovalRequest) -> ApprovalDecision:
+    await asyncio.sleep(0)
+    return ApprovalDecision("once")
+
+
+async def _choose(question: Any) -> str:
+    await asyncio.sleep(0)
+    return question.choices[1]
+
+
 SCENARIOS: dict[str, Callable[[Path], Project]] = {
     "nested": _nested,
     "gather": _gather,
@@ -203,6 +232,7 @@ SCENARIOS: dict[str, Callable[[Path], Project]] = {
     "inner": _inner,
     "dynamic": _dynamic,
     "plan": _plan,
+    "approvals": _approvals,
     **MORE_SCENARIOS,
 }
 
@@ -210,6 +240,8 @@ SCENARIOS: dict[str, Callable[[Path], Project]] = {
 def runtime_for(name: str, root: Path, **options: Any) -> Runtime:
     """Build a scenario's runtime; its runs are durable."""
     project = SCENARIOS[name](root)
+    if name == "approvals":
+        options = {"approvals": _allow, "ask_user": _choose, **options}
     options = {"approvals": "approve_all", "durable": True, "retry_delay": 0.0, **options}
     if name == "dynamic":
         options["model"] = script(creates)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -13,8 +14,11 @@ from typing import Any
 
 import pytest
 
+from llm_do import ApprovalDecision
+from llm_do.runtime.approval.question_answers import answer_question, pending_questions
+from llm_do.threads import SqliteStore
 from tests.durable.scenarios import effects_of
-from tests.durable.test_resumed_runs import without_times
+from tests.durable.test_resumed_runs import store_path, without_times
 from tests.support.postgres import Server
 from tests.threads.thread_support import child
 
@@ -54,13 +58,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 def result_of(root: Path) -> Any:
     data = json.loads((root / "result").read_text())
-    data["calls"] = sorted(data["calls"], key=lambda each: each["call_id"])
+    for records in ("calls", "approvals"):
+        data[records] = sorted(data[records], key=lambda each: each["call_id"])
     return without_times(data)
 
 
 @pytest.mark.parametrize(
     ("scenario", "moments"),
-    [("nested", ("before", "after")), ("gather", ("after",)), ("gates", ("before",))],
+    [("nested", ("before", "after")), ("gather", ("after",)), ("gates", ("before",)), ("approvals", ("after",))],
 )
 def test_a_run_survives_a_kill_at_every_commit(
     scenario: str, moments: tuple[str, ...], server: Any, place_of: Callable[[], str | None], tmp_path: Path
@@ -93,18 +98,64 @@ def test_a_run_survives_a_kill_at_every_commit(
 def test_a_budget_of_requests_is_never_overrun(server: Any, tmp_path: Path) -> None:
     whole = tmp_path / "whole"
     whole.mkdir()
-    assert server(whole, scenario="budget") == 0
+    assert server(whole, None, scenario="budget") == 0
     assert effects_of(whole).count("request") == 4
 
     for number in range(MOST):
         for moment in ("before", "after"):
             root = tmp_path / f"{number}-{moment}"
             root.mkdir()
-            status = server(root, scenario="budget", commit=number, moment=moment)
+            status = server(root, None, scenario="budget", commit=number, moment=moment)
             if status == 0:
                 assert number > 10
                 return
-            assert server(root, scenario="budget") == 0, (number, moment)
+            assert server(root, None, scenario="budget") == 0, (number, moment)
             assert result_of(root)["status"] == "limited", (number, moment)
             assert effects_of(root).count("request") <= 4, (number, moment)
     raise AssertionError("it has too many commits")
+
+
+def answer_all(root: Path) -> int:
+    """Answer what a run asks, from this process, with nothing of it running; returns how many questions these were."""
+
+    async def answer() -> int:
+        store = SqliteStore(store_path(root))
+        try:
+            questions = await pending_questions(store)
+            for each in questions:
+                given = {"approval": ApprovalDecision("once"), "ask": "2", "in_flight": "repeat"}[each.kind]
+                await answer_question(store, each.id, given)
+            return len(questions)
+        finally:
+            await store.aclose()
+
+    return asyncio.run(answer())
+
+
+def test_answers_of_another_process_survive_a_kill_at_every_commit(server: Any, tmp_path: Path) -> None:
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    assert server(whole, None, scenario="approvals") == 0
+    expected, done = result_of(whole), Counter(effects_of(whole))
+    alone = {"approvals": "prompt", "ask_user": None}
+
+    for killed in range(4):  # which of the run's processes is killed
+        for number in range(MOST):
+            root = tmp_path / f"{killed}-{number}"
+            root.mkdir()
+            hit = False
+            for process in range(12):
+                kill = {"commit": number, "moment": "after"} if process == killed else {}
+                hit = server(root, None, scenario="approvals", options=alone, **kill) == signal.SIGKILL or hit
+                if (root / "result").exists():
+                    break
+                answer_all(root)
+            where = (killed, number)
+            assert result_of(root) == expected, where
+            after = Counter(effects_of(root))
+            assert after.keys() == done.keys(), where
+            assert max((after - done).values(), default=0) <= 1, where  # only what was in flight ran again
+            if not hit:
+                break
+        else:
+            raise AssertionError("it has too many commits")

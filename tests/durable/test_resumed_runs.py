@@ -14,6 +14,7 @@ from llm_do import RunResult
 from llm_do.errors import SuspendedError
 from llm_do.runtime.record.results import messages_data
 from llm_do.runtime.record.store.store_writes import Batch
+from llm_do.runtime.record.store.stored_questions import QuestionRow
 from llm_do.runtime.record.stored_records import Filter
 from llm_do.threads import SqliteStore
 from tests.durable.scenarios import SCENARIOS, effects_of, runtime_for
@@ -46,6 +47,11 @@ class StoppingStore(SqliteStore):
         if self.written == self.number:
             self.stop()
             self.lost = True
+
+    async def answer_question(self, question_id: str, answer: str, by: str) -> QuestionRow:
+        if self.lost:
+            await asyncio.Event().wait()
+        return await super().answer_question(question_id, answer, by)
 
     async def stop_run(self, batch: Batch, status: str) -> None:
         await super().stop_run(Batch(batch.run_id, attempt=batch.attempt) if self.lost else batch, status)
@@ -105,7 +111,8 @@ async def thread_of(root: Path) -> Any:
 def facts(result: RunResult) -> dict[str, Any]:
     """What a result says, without times; the failure of `retries` happens once, and may have been lost."""
     data = json.loads(json.dumps(result.to_dict()))
-    data["calls"] = sorted(data["calls"], key=lambda each: each["call_id"])
+    for records in ("calls", "approvals"):
+        data[records] = sorted(data[records], key=lambda each: each["call_id"])
     return without_times(data)
 
 
@@ -291,7 +298,7 @@ def test_a_call_that_was_running_is_not_repeated_unless_a_person_says_so(tmp_pat
                 return None
             before = effects_of(folder)
             assert isinstance(result.error, SuspendedError)
-            assert [call["tool_name"] for call in result.error.calls.values()]
+            assert [each.kind for each in result.error.questions] == ["in_flight"]
             ended = await runtime.execute_again("r", in_flight="fail")
             await store.aclose()
             assert effects_of(folder)[: len(before)] == before

@@ -78,8 +78,7 @@ def test_a_store_that_somebody_else_is_writing_is_shown(project: Path) -> None:
 def test_an_older_store_is_migrated_in_memory(project: Path) -> None:
     path = project / ".llm-do" / "state.db"
     db = sqlite3.connect(path, isolation_level=None)
-    db.execute("ALTER TABLE runs DROP COLUMN project")
-    db.execute("DROP TABLE projects")
+    db.execute("DROP TABLE questions")
     db.execute(f"PRAGMA user_version = {len(migrations.MIGRATIONS) - 1}")
     db.close()
     before = path.read_bytes()

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from llm_do import ThreadConflict, UsageError
-from llm_do.runtime.record.store.store_writes import Batch, EventRow, MessageRow, RunEnd
+from llm_do.runtime.record.store.store_writes import Batch, EventRow, MessageRow, RunEnd, StepRow
+from llm_do.runtime.record.store.stored_questions import QuestionRow
 from llm_do.runtime.record.stored_records import Filter, RunRecord
 from llm_do.threads import ConversationManager, ThreadConfig, ThreadRecord, ThreadStore, memory_store
 from tests.threads.thread_support import done, talk, user_text
@@ -196,6 +197,38 @@ def test_a_run_is_found_by_the_beginning_of_its_id(store: ThreadStore) -> None:
         return [each.id if each is not None else None for each in found]
 
     assert done(several()) == [None, "aab", "aa%", None, "ab", "ü1", None, None]
+
+
+def test_a_question_is_answered_once_while_its_run_has_not_ended(store: ThreadStore) -> None:
+    def question(key: str, number: int) -> QuestionRow:
+        return QuestionRow(f"r.{number}", "r", key, number, "approval", 1.0, '{"agent_path": "main"}')
+
+    async def ask() -> None:
+        await store.begin_run(run("r", thread=None), ThreadConfig(), "{}")
+        await store.write(Batch("r", attempt=1, questions=[question("a", 1), question("b", 2)]))
+        await store.write(Batch("r", attempt=1, questions=[question("a", 1)]))
+        assert [each.id for each in await store.questions()] == ["r.1", "r.2"]
+        first = await store.answer_question("r.1", '{"answer": "once"}', "ann")
+        second = await store.answer_question("r.1", '{"answer": "deny"}', "ben")
+        assert (first.answer, second.answer, second.by) == ('{"answer": "once"}', '{"answer": "once"}', "ann")
+        assert [each.id for each in await store.questions("r")] == ["r.2"]
+        assert [each.id for each in await store.questions("r", answered=True)] == ["r.1", "r.2"]
+        with pytest.raises(UsageError, match="there is no question"):
+            await store.answer_question("r.9", "{}", "ann")
+        data = '{"tool_name": "pay", "tool_call_id": "t", "args": {}, "path": "main"}'
+        step = StepRow("r.1/r1/t", "tool", done=False, data=data)
+        await store.write(Batch("r", attempt=1, steps=[step]))
+        await store.stop_run(Batch("r", attempt=1), "suspended")
+        assert [(each.id, each.kind) for each in await store.questions()] == [("r.2", "approval"), ("r.3", "in_flight")]
+        assert [each.id for each in (await store.resume_run("r")).questions] == ["r.1", "r.2", "r.3"]
+        await store.stop_run(Batch("r", attempt=2), "stopped")
+        assert len(await store.questions()) == 2
+        await store.drop_run("r")
+        assert await store.questions() == ()
+        with pytest.raises(UsageError, match="its run has ended"):
+            await store.answer_question("r.2", "{}", "ann")
+
+    asyncio.run(ask())
 
 
 def test_two_runs_can_change_different_keys_of_a_users_state(store: ThreadStore) -> None:

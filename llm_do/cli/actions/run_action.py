@@ -161,6 +161,8 @@ def print_end(
         if output.output == "text":
             failure.print_interruption(interrupts.description)
     print_errors(result, debug=output.debug)
+    if result.status == "suspended":
+        _print_questions(result, options)
     _say_how_to_continue(result, options)
     if output.output == "json":
         results.write_last(result_line(result))
@@ -168,6 +170,17 @@ def print_end(
         print_output(result, results, session)
     print_summary(result, seconds, output, session)
     return PIPE_CLOSED if results.closed and output.output == "events" else code
+
+
+def _print_questions(result: RunResult, options: CommandOptions) -> None:
+    """Say what a run needs that waits for a person; its commands work in the folder where this one was given."""
+    from llm_do.ui.reports.open_questions import suspension_lines
+
+    project = options.input.named
+    if project is None and options.input.project is not None and os.path.lexists(options.input.project):
+        project = options.input.project
+    for line in suspension_lines(result.questions, project, options.session.store):
+        warn(line)
 
 
 def _say_how_to_continue(result: RunResult, options: CommandOptions) -> None:
@@ -270,7 +283,7 @@ def print_errors(result: RunResult, *, debug: bool) -> None:
             warn(paragraph(denial.reason, agent_path=denial.agent_path))
     # Whoever sent a signal knows about it; an interrupt that code raised comes as a surprise.
     if result.error is not None and (
-        result.status != "interrupted" or isinstance(result.error.__cause__, KeyboardInterrupt)
+        result.status not in ("interrupted", "suspended") or isinstance(result.error.__cause__, KeyboardInterrupt)
     ):
         warn(error_text(result.error))
 

@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.record.results import RunResult
     from llm_do.runtime.record.transport import Transport
     from llm_do.runtime.session.run_options import EntryOptions, RuntimeOptions
-    from llm_do.runtime.steps.durable_run import InFlight
+    from llm_do.runtime.steps.durable_run import InFlightAnswers
 
 __all__ = ["Session", "log_to_stderr", "runtime_config"]
 
@@ -149,9 +149,7 @@ class Session:
         """Carry out one run and show its progress."""
         return await self._show(partial(self.runtime.execute, value, **options))
 
-    async def resume(
-        self, run_id: str, in_flight: InFlight | Mapping[str, InFlight] | None, *, accept_changes: bool
-    ) -> RunResult:
+    async def resume(self, run_id: str, in_flight: InFlightAnswers, *, accept_changes: bool) -> RunResult:
         """Continue a durable run and show its progress."""
         again = partial(self.runtime.execute_again, run_id, in_flight=in_flight, accept_changes=accept_changes)
         return await self._show(again)

@@ -12,12 +12,14 @@ from llm_do.cli.actions.project_store import align_columns, local_time, print_fr
 from llm_do.errors import EXIT_CODES, UsageError
 from llm_do.runtime.record.events import event_from_dict
 from llm_do.runtime.record.results import Usage
+from llm_do.runtime.record.store.stored_questions import as_question
 from llm_do.runtime.record.stored_records import Filter, Observation, RunFilter, RunRecord, Spending, SpendingBy
 from llm_do.text.sanitizer import sanitize
 from llm_do.text.words import closest_match
 from llm_do.threads.sql.sql_store import SqlStore
 from llm_do.ui.live.event_lines import describe, usage_text
 from llm_do.ui.live.run_tree import RunTree
+from llm_do.ui.reports.open_questions import question_rows
 from llm_do.ui.terminal.screen import draws_lines
 from llm_do.ui.terminal.text_width import shorten_middle
 
@@ -51,7 +53,7 @@ def known_statuses(names: Sequence[str] | None) -> tuple[str, ...] | None:
     Raises:
         UsageError: There is no such status.
     """
-    known = ("running", *EXIT_CODES)
+    known = ("running", "stopped", *EXIT_CODES)
     for name in names or ():
         if name not in known:
             near = closest_match(name, known)
@@ -194,8 +196,10 @@ async def show_run(
         return [json.dumps(each.data, ensure_ascii=False) for each in recorded]
     known = [event for event in (event_from_dict(each.data) for each in recorded) if event is not None]
     tree = RunTree(known, color=color, lines=draws_lines(os.environ))
+    questions = [as_question(row) for row in await store.questions(found.id)] if found.attempt else []
     if form == "json":
         data = {**_run_data(found), "tokens": tree.tokens, "cost_usd": tree.cost, "calls": tree.to_data()}
+        data["questions"] = [each.to_dict() for each in questions]
         return [json.dumps(data, ensure_ascii=False, indent=2)]
     lines = [run_line(found, tree.tokens, tree.cost)]
     if types:
@@ -203,7 +207,8 @@ async def show_run(
         return lines + [_event_line(each, found.started, width) for each in recorded]
     lines += [f"thread {sanitize(found.thread_id)}"] if found.thread_id else []
     gone = gone_line(found)
-    return [*lines, *tree.draw(columns or COLUMNS), *([gone] if gone else [])]
+    waits = ["waits for an answer:", *(f"  {line}" for line in question_rows(questions))] if questions else []
+    return [*lines, *tree.draw(columns or COLUMNS), *([gone] if gone else []), *waits]
 
 
 def _path(item: Observation) -> str:

@@ -1,4 +1,4 @@
-"""`llm-do approvals`: permanent approvals, revoking them, new code, and why a call is allowed or not."""
+"""`llm-do approvals`: permanent approvals, open questions of durable runs, new code, and why a call is allowed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
     no_args_is_help=True,
-    help="List, revoke and explain approvals, and accept new code.",
+    help="List, revoke and explain approvals, answer the questions of durable runs, and accept new code.",
 )
 
 
@@ -114,6 +114,86 @@ def revoke(
     for item in gone:
         warn(sanitize(f"revoked: {item.text}"))
     return 0
+
+
+@app.command(cls=ProjectFirst)
+def pending(
+    *,
+    project: p.Project = None,
+    named: p.OfProject = None,
+    place: p.Store = None,
+    run: Annotated[
+        str | None, typer.Option("--run", metavar="RUN_ID", help="Only this run's, by its id or a prefix of it.")
+    ] = None,
+    form: p.Form = "text",
+    _debug: p.Debug = False,
+) -> int:
+    """List the questions of durable runs that wait for an answer.
+
+    These are calls that need approval, questions of agents, and calls that were running when their run stopped. Nothing
+    needs to be running meanwhile.
+
+    \b
+    Examples:
+      llm-do approvals pending
+      llm-do approvals pending --run 7f3a91 --format json
+    """
+    from llm_do.cli.actions.durable.open_questions import list_pending
+
+    return list_pending(project, named, place, run, form)
+
+
+@app.command(cls=LeanCommand)
+def show(
+    *,
+    question: Annotated[str, typer.Argument(metavar="ID", help="The question, as `pending` shows it.")],
+    named: p.OfProject = None,
+    place: p.Store = None,
+    _debug: p.Debug = False,
+) -> int:
+    """Show one question in full: every argument, and what the call would change.
+
+    \b
+    Examples:
+      llm-do approvals show 7f3a91.1
+    """
+    from llm_do.cli.actions.durable.open_questions import show
+
+    return show(named, place, question)
+
+
+@app.command(cls=LeanCommand)
+def answer(
+    *,
+    question: Annotated[str, typer.Argument(metavar="ID", help="The question, as `pending` shows it.")],
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="ANSWER...",
+            help="allow, session, deny or abort; for an agent's question a text or the number of a choice; for a call"
+            " that was running repeat, done or fail.",
+        ),
+    ],
+    named: p.OfProject = None,
+    place: p.Store = None,
+    note: Annotated[str, typer.Option("--note", metavar="TEXT", help="With deny: what the model reads.")] = "",
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the run.")] = False,
+    _debug: p.Debug = False,
+) -> int:
+    """Answer a question of a durable run.
+
+    The answer holds for one execution of exactly what was asked, with `session` for as long as the run lasts. The first
+    answer counts; rules that deny the call meanwhile still do.
+
+    \b
+    Examples:
+      llm-do approvals answer 7f3a91.1 allow --resume
+      llm-do approvals answer 7f3a91.2 deny --note "use the staging server"
+      llm-do approvals answer 7f3a91.3 the blue one
+    """
+    from llm_do.cli.actions.durable.open_questions import answer
+
+    return answer(named, place, question, words, note, resume=resume)
 
 
 @app.command(cls=LeanCommand)

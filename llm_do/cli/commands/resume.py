@@ -1,4 +1,4 @@
-"""`llm-do resume`: its help. What it does is in `llm_do.cli.actions.resume_action`, imported when it runs."""
+"""`llm-do resume`: its help. What it does is in `llm_do.cli.actions.durable.resume_action`, imported when it runs."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def resume(
       llm-do resume 7f3a91 --in-flight repeat
       llm-do resume 7f3a91 --as-begun
     """
-    from llm_do.cli.actions.resume_action import ResumeOptions, start
+    from llm_do.cli.actions.durable.resume_action import ResumeOptions, start
 
     return start(
         ResumeOptions(run, in_flight, accept_changes, as_begun),

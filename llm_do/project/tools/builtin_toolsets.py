@@ -91,7 +91,9 @@ DYNAMIC_AGENTS: Mapping[str, ToolFacts] = {
 }
 
 ASK_USER: Mapping[str, ToolFacts] = {
-    "ask_user": ToolFacts("builtin", ("question", "choices"), reason="it is a question to a person itself")
+    "ask_user": ToolFacts(
+        "builtin", ("question", "choices"), reason="it is a question to a person itself", repeatable=True
+    )
 }
 
 _READ_ONLY_FILES = {name: facts for name, facts in FILES.items() if not facts.writes}

@@ -20,8 +20,7 @@ from llm_do.errors import AbortedError, StoreError
 from llm_do.policy.decision import answer_automatically, decide, deny_without_approver
 from llm_do.policy.digest import call_digest
 from llm_do.policy.matcher import matches
-from llm_do.policy.pattern import Pattern, PatternError, parse_pattern
-from llm_do.policy.proposals import quote_argument
+from llm_do.policy.pattern import Pattern, PatternError
 from llm_do.policy.rules import Policy, Rule
 from llm_do.policy.values import CALLS, Decision, Effect, ToolCallInfo
 from llm_do.project.faults import find_fault
@@ -35,9 +34,13 @@ from llm_do.runtime.approval.broker import (
     Question,
     RunApprovalPolicy,
 )
+from llm_do.runtime.approval.kept_answers import answer_kept, lasting_answers
+from llm_do.runtime.approval.kept_approval import KeptApproval
 from llm_do.runtime.approval.pending_call import PendingCall
+from llm_do.runtime.approval.person_answers import granted, person_decision
 from llm_do.runtime.approval.saved_approvals import SavedApprovals
 from llm_do.runtime.record.events import ApprovalRequestedEvent, ApprovalResolvedEvent
+from llm_do.runtime.steps.run_questions import StepQuestions
 from llm_do.runtime.tools.traits import Preview
 
 __all__ = ["ANSWERED", "TRIES", "Approver", "denial_text"]
@@ -150,16 +153,22 @@ class Approver:
         # There was no decision: the run ends as one in which no one could be asked.
         return replace(decision, reason=f"{info.tool_name} is denied: {fault}", source="unattended")
 
-    def automatic_answer(self, info: ToolCallInfo, decision: Decision, digest: str) -> Decision | None:
-        """What answers a question without a person: a saved answer, an option, the mode; None when nothing does."""
+    def automatic_answer(
+        self, info: ToolCallInfo, decision: Decision, digest: str, kept: StepQuestions | None = None
+    ) -> Decision | None:
+        """What answers a question without a person: a saved answer, an option, the mode; None when nothing does.
+
+        Answers for the session hold for a durable run as long as it lasts, in whichever process.
+        """
         saved = self.saved.digests
+        digests, rules = lasting_answers(kept)
         return answer_automatically(
             decision,
-            remembered=digest in self.session_digests or digest in saved,
+            remembered=digest in self.session_digests or digest in saved or digest in digests,
             options=self.options,
             mode=self._mode,
             call=info,
-            rules=(*self.session_rules, *self.saved.rules),
+            rules=(*self.session_rules, *rules, *self.saved.rules),
             place=saved.get(digest),
         )
 
@@ -188,6 +197,13 @@ class Approver:
 
     async def _answer(self, call: PendingCall, info: ToolCallInfo, decision: Decision, digest: str) -> Decision:
         """Have a question answered: by a saved answer, an option, the mode, or a person."""
+        if call.questions is not None:
+            return await answer_kept(
+                KeptApproval(call, call.questions, info, decision, digest, self._accepted),
+                self._brokers.get() if self._brokers is not None else None,
+                lambda: self.automatic_answer(info, decision, digest, call.questions),
+                lambda answer: self._keep(call, info, decision, digest, answer),
+            )
         answered = self.automatic_answer(info, decision, digest)
         if answered is not None:
             return answered
@@ -214,7 +230,7 @@ class Approver:
         try:
             with call.waiting():
                 answer = await broker.ask(question)
-            result = answer if isinstance(answer, Decision) else _person_decision(info, decision, answer)
+            result = answer if isinstance(answer, Decision) else person_decision(info, decision, answer)
             if shown and result.effect == "allow" and result.source == "person":
                 result = replace(result, basis=shown[-1].basis or None)
             effect, by = result.effect, result.source
@@ -237,7 +253,7 @@ class Approver:
         pattern = None
         if answer.pattern is not None:
             try:
-                pattern = _granted(answer.pattern, info)
+                pattern = granted(answer.pattern, info.path)
             except PatternError as error:
                 call.warn(f"the rule {answer.pattern!r} can't be read, and is not kept: {error.message}")
                 return
@@ -274,24 +290,3 @@ def _requires_approval(settings: RuntimeSettings, info: ToolCallInfo) -> bool:
         calls = calls if own.calls_require_approval is None else own.calls_require_approval
         files = files if own.attachments_require_approval is None else own.attachments_require_approval
     return calls or (files and bool(info.args.get("attachments")))
-
-
-def _person_decision(info: ToolCallInfo, decision: Decision, answer: ApprovalDecision) -> Decision:
-    """The decision that a person's answer comes to."""
-    if answer.answer == "abort":
-        raise AbortedError(f"a person ended the run at {info.tool_name}", agent_path=info.path)
-    if answer.answer == "unanswered":
-        why = answer.note or "no one could be asked"
-        return Decision("deny", f"{info.tool_name} is denied: {why}", source="unattended", rule=decision.rule)
-    if answer.answer == "deny":
-        note = f": {answer.note}" if answer.note else ""
-        return Decision("deny", f"a person denied {info.tool_name}{note}", source="person", rule=decision.rule)
-    return Decision("allow", "a person allowed it", source="person", rule=decision.rule)
-
-
-def _granted(text: str, info: ToolCallInfo) -> Pattern:
-    """The rule of an answer; one without an agent holds for the agent that asked."""
-    pattern = parse_pattern(text)
-    if pattern.agent is None and pattern.agent_path is None:
-        return parse_pattern(f"{quote_argument(info.path)}:{text}")
-    return pattern

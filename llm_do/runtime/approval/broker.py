@@ -66,6 +66,7 @@ class ApprovalRequest:
         in_diff: The names of arguments whose text the diff shows.
         number: Which of the questions that wait this is: 1 for the first.
         total: How many questions wait, those already answered meanwhile included.
+        kept: Whether the run waits for the answer, in a process that may end meanwhile: `unanswered` denies nothing.
     """
 
     id: str
@@ -89,6 +90,7 @@ class ApprovalRequest:
     in_diff: tuple[str, ...] = ()
     number: int = 1
     total: int = 1
+    kept: bool = False
 
 
 @frozen
@@ -178,12 +180,14 @@ class Question:
         known: What answers it without a person, None when nothing does; called when its turn comes.
         request: Makes what the person is shown; called when its turn comes.
         keep: Keeps an answer that holds for further calls, before the next question's turn comes.
+        settle: Returns the answer that counts, if someone else may have given one meanwhile.
     """
 
     key: tuple[str, str, str]
     known: Callable[[], ApprovalDecision | Decision | None]
     request: Callable[[], Awaitable[ApprovalRequest]]
     keep: Callable[[ApprovalDecision], None]
+    settle: Callable[[ApprovalDecision], Awaitable[ApprovalDecision]] | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -290,6 +294,8 @@ class Broker:
         if fault is not None or not isinstance(answer, ApprovalDecision):
             answer = ApprovalDecision("unanswered", note=f"the approval callback returned {fault}")
         self._answered += 1
+        if question.settle is not None:
+            answer = await question.settle(answer)
         question.keep(answer)
         return answer
 

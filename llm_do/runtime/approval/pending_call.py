@@ -22,6 +22,7 @@ from llm_do.project.project import Project
 from llm_do.project.registry import Registry
 from llm_do.runtime.approval.broker import Answer, ApprovalDecision, ApprovalRequest
 from llm_do.runtime.approval.identical_calls import IdenticalCalls
+from llm_do.runtime.steps.run_questions import StepQuestions
 from llm_do.runtime.tools.approval_requirement import ApprovalRequirement
 from llm_do.runtime.tools.traits import Preview, ToolTraits
 from llm_do.text.canonical_json import canonical_json
@@ -64,6 +65,7 @@ class PendingCall:
         warn: Warns whoever watches the run.
         waiting: Surrounds the wait for a person's answer.
         schema: The JSON Schema of its arguments.
+        questions: In a durable run, the questions about it, which are kept.
     """
 
     tool_name: str
@@ -82,6 +84,7 @@ class PendingCall:
     warn: Callable[[str], None] = log.warning
     waiting: Callable[[], AbstractContextManager[None]] = nullcontext
     schema: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    questions: StepQuestions | None = None
 
     def info(self) -> ToolCallInfo:
         """The call as rules see it, with its arguments as they are now."""

@@ -19,7 +19,7 @@ from llm_do.errors import EntryError, RunError, error_text
 from llm_do.project.faults import DATA_HINT
 from llm_do.runtime.context.aftermath import Aftermath
 from llm_do.runtime.context.call_context import CallContext
-from llm_do.runtime.context.emission import ending_run, flush_record, live_step
+from llm_do.runtime.context.emission import busy, ending_run, flush_record, live_step
 from llm_do.runtime.record.store.store_writes import StepKind
 from llm_do.runtime.steps.inner_calls import inner_calls
 from llm_do.runtime.steps.stored_results import failure
@@ -80,12 +80,12 @@ async def _run_step(
             raise _error(kept["error"], ctx)
         return _read(function, kept["result"])
     if not repeatable:
-        _check_in_flight(ctx, key)
+        await _check_in_flight(ctx, key)
         with ending_run(ctx):
             await log.begin(key, kind, {"tool_name": ctx.frame.config.name, "path": ctx.path, "args": {}})
     failed: Exception | None = None
     ended: dict[str, Any] = {"result": None, "error": None}
-    with inner_calls(key) as aftermath.inner:
+    with busy(ctx), inner_calls(key) as aftermath.inner:
         try:
             ended["result"] = _data(ctx, ctx.frame.config.name, await run())
         except Exception as error:  # noqa: BLE001 (it is raised once it is kept)
@@ -99,14 +99,14 @@ async def _run_step(
     return _read(function, ended["result"])
 
 
-def _check_in_flight(ctx: CallContext, key: str) -> None:
-    """Raise `RunError` if a function was running when the run stopped, unless it is to be repeated."""
+async def _check_in_flight(ctx: CallContext, key: str) -> None:
+    """Raise `RunError` if a function was running when the run stopped, unless a person wants it to be repeated."""
     durable = ctx.run.durable
     assert durable is not None
-    if durable.log.in_flight(key) is not None and durable.in_flight.get(key) != "repeat":
+    if durable.log.in_flight(key) is not None and await durable.decide_in_flight(key) != "repeat":
         raise RunError(
             f"{ctx.frame.config.name} was running when the run was stopped, and whether it had an effect isn't known",
-            hint="`llm-do resume --in-flight repeat` runs it again.",
+            hint="A person chose not to repeat it; code that calls it may catch this.",
             agent_path=ctx.path,
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.context.call_context import CallContext
 
 __all__ = [
+    "busy",
     "emit",
     "end_run",
     "ending_run",
@@ -25,6 +26,8 @@ __all__ = [
     "live_step",
     "open_tool",
     "record_tool",
+    "response_key",
+    "tool_key",
     "waiting_for_person",
 ]
 
@@ -61,7 +64,7 @@ def end_run(ctx: CallContext, error: LlmDoError) -> RunEndSignal:
     error.agent_path = error.agent_path or ctx.path
     durable = ctx.run.durable
     if durable is not None and isinstance(error, StoreError | ReplayError | SuspendedError):
-        durable.stopping = True
+        durable.stop()
     ctx.run.end_signal = RunEndSignal(error)
     return ctx.run.end_signal
 
@@ -88,6 +91,22 @@ async def live_step(ctx: CallContext, key: str, what: Callable[[], str]) -> None
     """
     if ctx.run.durable is not None:
         await ctx.run.durable.log.live(key, what)
+
+
+def busy(ctx: CallContext) -> AbstractContextManager[None]:
+    """Surround what the run is doing, so that a durable one isn't suspended meanwhile."""
+    durable = ctx.run.durable
+    return nullcontext() if durable is None else durable.activity.busy()
+
+
+def tool_key(ctx: CallContext, tool_call_id: str) -> str:
+    """What tells a model's tool call from all others of a durable run, in every attempt."""
+    return f"{response_key(ctx)}/{tool_call_id}"
+
+
+def response_key(ctx: CallContext) -> str:
+    """What tells the response that a call's model gave last from all others of a durable run."""
+    return f"{ctx.call_id}/r{ctx.frame.requests}"
 
 
 def open_tool(ctx: CallContext, tool_call_id: str, tool_name: str, args: object) -> None:

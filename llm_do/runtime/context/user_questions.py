@@ -11,7 +11,11 @@ from typing import TypeAlias
 from llm_do._startup.frozen import frozen
 from llm_do.errors import ToolError
 
-__all__ = ["AskUser", "UserQuestion", "ask_person"]
+__all__ = ["AskUser", "NoAnswerError", "UserQuestion", "ask_person"]
+
+
+class NoAnswerError(ToolError):
+    """A person didn't answer; in a durable run, the question stays open."""
 
 
 @frozen
@@ -45,9 +49,9 @@ async def ask_person(callback: AskUser, question: UserQuestion, turn: asyncio.Lo
         except ToolError:
             raise
         except Exception as error:
-            raise ToolError(f"the person could not be asked: {type(error).__name__}: {error}") from error
+            raise NoAnswerError(f"the person could not be asked: {type(error).__name__}: {error}") from error
     if not isinstance(answer, str):
-        raise ToolError("the person gave no answer")
+        raise NoAnswerError("the person gave no answer")
     return answer
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.record.store.batches import BatchStore
     from llm_do.runtime.record.store.opened_runs import ResumedRun
     from llm_do.runtime.record.store.store_writes import ProjectRow, StepRow
+    from llm_do.runtime.record.store.stored_questions import QuestionRow
     from llm_do.runtime.record.stored_records import RunRecord
     from llm_do.runtime.record.thread_store import ThreadStore
 
@@ -125,6 +126,18 @@ class Recording(Protocol):
 
     def add_step(self, step: StepRow) -> None:
         """Queue a step of a durable run for the next batch."""
+        ...
+
+    def add_question(self, question: QuestionRow) -> None:
+        """Queue what a durable run asks a person, or asks no longer, for the next batch."""
+        ...
+
+    async def questions(self, *, answered: bool = False) -> Sequence[QuestionRow]:
+        """Read which of the run's questions wait for an answer, or all of them."""
+        ...
+
+    async def answer_question(self, question_id: str, answer: str, by: str) -> QuestionRow:
+        """Answer a question unless it has been answered, and return it with the answer that counts."""
         ...
 
     def attach(self, toolkits: Callable[[], Mapping[str, ToolkitState]]) -> None:
@@ -243,6 +256,10 @@ class Recorder(Protocol):
 
     async def project_files(self, run_id: str) -> ProjectRow | None:
         """The files of the project that a durable run began with; None if they weren't kept."""
+        ...
+
+    def store(self) -> ThreadStore:
+        """The store that runs are recorded in, opened at its first use."""
         ...
 
     async def aclose(self) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
     from llm_do.machines.machine import ToolkitState
+    from llm_do.runtime.record.store.stored_questions import PendingQuestion
 
 __all__ = [
     "ApprovalRecord",
@@ -290,6 +291,7 @@ class RunResult:
         execution_context: The context that the next run can continue from.
         error: The exception that ended the run early.
         warnings: The run's warnings, each once.
+        questions: What a person has to answer before a durable run that was suspended or stopped can end.
     """
 
     status: Status
@@ -306,6 +308,7 @@ class RunResult:
     execution_context: ExecutionContext = field(default_factory=ExecutionContext, repr=False)
     error: BaseException | None = field(default=None, repr=False)
     warnings: list[WarningRecord] = field(default_factory=list[WarningRecord])
+    questions: list[PendingQuestion] = field(default_factory=list["PendingQuestion"])
 
     @property
     def toolkits(self) -> Mapping[str, ToolkitState]:
@@ -340,6 +343,7 @@ class RunResult:
             "denials": [record.to_dict() for record in self.denials],
             "approvals": [record.to_dict() for record in self.approvals],
             "warnings": [record.to_dict() for record in self.warnings],
+            "questions": [question.to_dict() for question in self.questions],
             "execution_context": self.execution_context.to_dict(),
         }
 

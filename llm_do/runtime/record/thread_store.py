@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.record.store.batches import BatchStore
     from llm_do.runtime.record.store.opened_runs import OpenedRun, ResumedRun
     from llm_do.runtime.record.store.store_writes import Batch, MessageRow, ProjectRow, RunEnd
+    from llm_do.runtime.record.store.stored_questions import QuestionRow
 
 __all__ = ["ThreadStore"]
 
@@ -169,6 +170,26 @@ class ThreadStore(Protocol):
 
     async def run_texts(self, run_id: str) -> tuple[str | None, str | None]:
         """Return what a durable run began with, and its result if it has ended, both as JSON text."""
+        ...
+
+    async def questions(self, run_id: str | None = None, *, answered: bool = False) -> tuple[QuestionRow, ...]:
+        """Read what durable runs ask a person.
+
+        Args:
+            run_id: Only this run's; None reads those of all runs that haven't ended.
+            answered: Also those of the run that have been answered.
+        """
+        ...
+
+    async def answer_question(self, question_id: str, answer: str, by: str) -> QuestionRow:
+        """Answer a question, unless it has been answered: the first answer counts.
+
+        Returns:
+            The question, with the answer that counts.
+
+        Raises:
+            UsageError: There is no such question, or its run has ended.
+        """
         ...
 
     async def write(self, batch: Batch) -> None:

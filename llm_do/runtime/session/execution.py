@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -37,18 +37,15 @@ from llm_do.runtime.record.events import (
     RetryEvent,
     RunFailedEvent,
     RunFinishedEvent,
-    RunResumedEvent,
     RunStartedEvent,
 )
 from llm_do.runtime.record.recording import toolkit_states
 from llm_do.runtime.record.redaction import redactor
-from llm_do.runtime.record.results import ExecutionContext, RunResult, WarningRecord
-from llm_do.runtime.request.request_step import count_unfinished_requests
+from llm_do.runtime.record.results import ExecutionContext, RunResult
+from llm_do.runtime.record.store.stored_questions import as_question
+from llm_do.runtime.session.durable_attempts import begin_attempt, open_attempt, suspend, suspended_error
 from llm_do.runtime.session.entries import AgentEntry, ConversationEntry, Entry, NamedEntry, entry_error, entry_for
-from llm_do.runtime.steps.durable_run import DurableRun
-from llm_do.runtime.steps.in_flight import in_flight_error
 from llm_do.runtime.steps.sealed_secrets import Seal
-from llm_do.runtime.steps.step_log import StepLog
 from llm_do.runtime.steps.stored_results import result_text
 from llm_do.text.json_data import to_json_data
 
@@ -57,11 +54,10 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
     from llm_do.machines.machine import ToolkitState
-    from llm_do.project.project import RecordSettings
     from llm_do.runtime.context.session import Session
-    from llm_do.runtime.record.recording import Recording
     from llm_do.runtime.record.store.store_writes import ProjectRow
-    from llm_do.runtime.steps.durable_run import InFlight
+    from llm_do.runtime.record.store.stored_questions import QuestionRow
+    from llm_do.runtime.steps.durable_run import InFlightAnswers
 
 __all__ = ["Durability", "Execution", "RunInputs"]
 
@@ -93,12 +89,12 @@ class Durability:
     Args:
         beginning: What it begins with, as text; None for a run that is resumed.
         project: The project's files that it begins with; None if they can't be kept.
-        in_flight: What becomes of the calls that were running when it stopped: one answer for all, or by their keys.
+        in_flight: What becomes of the calls that were running when it stopped.
     """
 
     beginning: str | None = None
     project: ProjectRow | None = None
-    in_flight: InFlight | Mapping[str, InFlight] | None = None
+    in_flight: InFlightAnswers = None
 
 
 @frozen
@@ -127,21 +123,21 @@ class Execution:
     async def carry_out(self, entry: Entry, value: BaseModel) -> RunResult:
         """Run the entry; start over if another run has continued the thread before anything with effects has run."""
         run = self.run
-        fault: StoreError | SuspendedError | None = None
+        fault: StoreError | None = None
         try:
             entry = await self._open(entry)
         except StoreError as error:
             fault = error
             if run.durable is not None:
-                run.durable.stopping = True
+                run.durable.stop()
         if isinstance(entry, ConversationEntry):
             self._turn.active = entry.active
         path = "" if isinstance(entry, AgentEntry | NamedEntry) else entry.name
         config = CallConfig(entry.name, path, 0, run.unique_call_id(run.run_id), None)
         ctx = CallContext(self.session, run, CallFrame(config, value, self._turn))
         emit(ctx, RunStartedEvent, entry=entry.name, input=to_json_data(value))
-        if run.durable is not None and fault is None:
-            fault = self._resume(ctx, run.durable)
+        if run.durable is not None and fault is None and self.inputs.durable is not None:
+            begin_attempt(ctx, run.durable, self.inputs.durable.in_flight)
         attempt = 0
         while fault is None:
             outcome = await self._attempt(ctx, entry, value)
@@ -189,7 +185,9 @@ class Execution:
         if not project.record:  # its threads are in memory, and nothing else is kept
             settings = replace(settings, exchanges=False)
         if inputs.durable is not None:
-            recording = await self._open_durable(entry, inputs.durable, settings)
+            recording = await open_attempt(
+                session, run, entry.name, settings, inputs.durable.beginning, inputs.durable.project
+            )
         else:
             recording = await session.shared.recorder().begin(run, entry.name, settings)
         run.recording = recording
@@ -198,61 +196,11 @@ class Execution:
         self._turn.toolkits = toolkit_states(recording.toolkits)
         return entry_for(project, session.registry, inputs.entry, list(recording.history), recording.active)
 
-    async def _open_durable(self, entry: Entry, how: Durability, settings: RecordSettings) -> Recording:
-        """Begin a durable run, or another attempt at one."""
-        run, recorder = self.run, self.session.shared.recorder()
-        seal = Seal(redactor().secrets)
-        if how.beginning is not None:
-            beginning = seal.close(how.beginning)
-            recording, resumed = await recorder.begin(run, entry.name, settings, beginning, how.project), None
-        else:
-            recording, resumed = await recorder.resume(run, settings)
-        assert recording is not None
-        run.durable = durable = DurableRun(
-            1 if resumed is None else resumed.run.attempt,
-            StepLog(
-                run.run_id,
-                () if resumed is None else resumed.steps,
-                recording.add_step,
-                partial(recording.flush, required=True),
-                seal.close,
-                seal.open,
-                self.session.shared.rehearsal,
-            ),
-            {} if resumed is None else resumed.emitted,
-        )
-        durable.begin_states(to_json_data(run.thread.state), to_json_data(run.user.state))
-        if resumed is not None:
-            run.seq = resumed.next_seq
-            run.warnings.extend(WarningRecord(message, path) for message, path in resumed.warnings)
-        return recording
-
-    def _resume(self, ctx: CallContext, durable: DurableRun) -> SuspendedError | None:
-        """Emit that a run continues; returns the error if a person has to decide about its calls first."""
-        run, how = self.run, self.inputs.durable
-        if durable.attempt == 1:
-            return None
-        assert how is not None
-        assert run.recording is not None
-        calls = {**durable.log.unfinished("tool"), **durable.log.unfinished("function")}
-        answers = how.in_flight if durable.log.rehearsal is None else "fail"  # a rehearsal's calls were cancelled
-        for key in calls:
-            answer = answers.get(key) if isinstance(answers, Mapping) else answers
-            if answer is not None:
-                durable.in_flight[key] = answer
-        open_calls = {key: data for key, data in calls.items() if key not in durable.in_flight}
-        if open_calls:
-            durable.stopping = True
-            return in_flight_error(run.run_id, open_calls)
-        run.recording.add_event(
-            run.make_event(RunResumedEvent, ctx.frame.config, attempt=durable.attempt, steps=durable.log.done)
-        )
-        count_unfinished_requests(ctx)
-        return None
-
     async def _attempt(self, ctx: CallContext, entry: Entry, value: BaseModel) -> RunOutcome:
         """Run the entry in a task of its own, so that `interrupt` can be distinguished from an outer cancellation."""
         task = asyncio.ensure_future(self._timed(ctx, entry, value))
+        if self.run.durable is not None:
+            self.run.durable.questions.suspend = partial(suspend, self.run, task)
         mark = (asyncio.get_running_loop(), partial(self._interrupt, task))
         self.session.running.add(mark)
         try:
@@ -277,6 +225,8 @@ class Execution:
                 locate(end.error, end, self.session.project.root)
             return RunOutcome(error=end.error)
         except asyncio.CancelledError as cancelled:
+            if self.run.end_signal is not None and isinstance(self.run.end_signal.error, SuspendedError):
+                return RunOutcome(error=self.run.end_signal.error)
             if not task.cancelling():
                 return RunOutcome(error=entry_error(entry.name, cancelled, ctx))
             interrupted = RunInterruptedError("the run was interrupted", agent_path=ctx.path)
@@ -294,7 +244,7 @@ class Execution:
     def _stop(self) -> None:
         """Let a durable run stop without an end, so that it can be resumed."""
         if self.run.durable is not None:
-            self.run.durable.stopping = True
+            self.run.durable.stop()
 
     async def _timed(self, ctx: CallContext, entry: Entry, value: BaseModel) -> Any:
         limit = self.session.config.settings.run_timeout
@@ -351,21 +301,29 @@ class Execution:
         run, durable = ctx.run, ctx.run.durable
         assert durable is not None
         if durable.log.rehearsal is not None and durable.attempt == 1:
-            durable.stopping = True
+            durable.stop()
         if not durable.stopping:
             if not durable.log.replays:
                 return None
             # It has ended before everything was replayed, so this isn't how it ended before.
-            durable.stopping = True
+            durable.stop()
             if outcome.error is None:
                 outcome = RunOutcome(error=durable.log.unreached())
-        result, _ = self._result(ctx, entry, outcome)
+        questions: Sequence[QuestionRow] = ()
         if run.recording is not None:
+            waits = isinstance(outcome.error, SuspendedError)
             try:
-                await run.recording.stop("suspended" if isinstance(outcome.error, SuspendedError) else "stopped")
+                await run.recording.stop("suspended" if waits else "stopped")
+                questions = await run.recording.questions()
             except StoreError as fault:
-                if not isinstance(outcome.error, StoreError):
+                if waits:
+                    outcome = RunOutcome(error=fault)
+                elif not isinstance(outcome.error, StoreError):
                     run.record_error(fault, ctx.path)
+            else:
+                outcome = RunOutcome(error=suspended_error(run.run_id, questions)) if waits else outcome
+        result, _ = self._result(ctx, entry, outcome)
+        result.questions.extend(map(as_question, questions))
         self.session.shared.count(result.usage)
         return result
 

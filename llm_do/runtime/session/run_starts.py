@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from llm_do.runtime.call.code_step import run_code_step
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.context.session import Session
     from llm_do.runtime.record.results import RunResult
     from llm_do.runtime.record.subscription import Subscription
-    from llm_do.runtime.steps.durable_run import InFlight
+    from llm_do.runtime.steps.durable_run import InFlightAnswers
 
 __all__ = ["new_run", "run_again"]
 
@@ -51,7 +50,7 @@ async def run_again(
     session: Session,
     run_id: str,
     *,
-    in_flight: InFlight | Mapping[str, InFlight] | None = None,
+    in_flight: InFlightAnswers = None,
     accept_changes: bool = False,
     subscription: Subscription | None = None,
     budget: Budget | None = None,

@@ -15,11 +15,16 @@ from typing import Any
 
 from llm_do.errors import ReplayError
 from llm_do.runtime.record.store.store_writes import StepKind, StepRow
-from llm_do.runtime.steps.in_flight import call_text
+from llm_do.runtime.record.store.stored_questions import call_text
 from llm_do.runtime.steps.inner_calls import is_below
 from llm_do.runtime.steps.rehearsal import Rehearsal
 
 __all__ = ["PATIENCE", "StepLog", "replay_error"]
+
+
+def _forget(row: StepRow) -> None:
+    """Keep nothing."""
+
 
 PATIENCE = 5.0
 """Seconds without any progress after which what hasn't been replayed is taken for what the code no longer comes to."""
@@ -147,6 +152,10 @@ class StepLog:
         made = [row for name, row in self._known.items() if name in self._remaining and is_below(name, own)]
         self.drop_below(own)
         return [self._read(row) for row in made if row.kind == "request"]
+
+    def close(self) -> None:
+        """Keep nothing more: the attempt is suspended, and what its code does while it ends isn't what happened."""
+        self._keep = _forget
 
     async def begin(self, key: str, kind: StepKind, data: Mapping[str, Any]) -> None:
         """Keep that a step begins; returns once it is on disk."""

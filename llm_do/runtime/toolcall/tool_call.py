@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -34,7 +35,7 @@ from llm_do.project.faults import find_fault, not_data_error, project_error
 from llm_do.runtime.approval.approver import ANSWERED, TRIES, denial_text
 from llm_do.runtime.approval.pending_call import BoundToFailError, PendingCall, makers_of
 from llm_do.runtime.context.call_context import CallContext
-from llm_do.runtime.context.emission import emit, flush_record, record_tool, waiting_for_person
+from llm_do.runtime.context.emission import busy, emit, flush_record, record_tool, waiting_for_person
 from llm_do.runtime.context.hooks import HookAbort, HookPoint
 from llm_do.runtime.record.outcomes import ToolOutcome, ToolOutput, ToolStatus
 from llm_do.runtime.record.results import ApprovalRecord, ErrorRecord, Usage, arguments_data
@@ -43,7 +44,7 @@ from llm_do.runtime.steps.inner_calls import inner_calls
 from llm_do.runtime.toolcall.carried_call import carried
 from llm_do.runtime.toolcall.gatekeeper import run_in_transaction, wait_for_gates
 from llm_do.runtime.toolcall.new_code import notice_new_code, with_notices
-from llm_do.runtime.toolcall.tool_step import CARRIED_OUT, UNKNOWN, ToolStep, tool_step
+from llm_do.runtime.toolcall.tool_step import CARRIED_OUT, UNKNOWN, ToolStep, step_questions, tool_step
 from llm_do.runtime.tools.approval_requirement import (
     DEFERRED_REASON,
     ApprovalRequirement,
@@ -147,7 +148,8 @@ class _ToolCall:
         """Gate, hooks, approve, run, transition, hooks."""
         ctx, name, hooks = self.ctx, self.part.tool_name, self.ctx.frame.hooks
         agent = ctx.frame.config.agent
-        if self.step is not None and (decided := self.step.decision_about_in_flight()) not in (None, "repeat"):
+        decided = await self.step.decision_about_in_flight() if self.step is not None else None
+        if decided not in (None, "repeat"):
             text, status = (CARRIED_OUT, "success") if decided == "done" else (UNKNOWN, "failed")
             return self.ended(status, text)
         if self.gates and (reason := await wait_for_gates(ctx.frame.gating, self.part, self.gates)) is not None:
@@ -155,7 +157,8 @@ class _ToolCall:
         checked: Mapping[str, Any] = {}
         if hooks:
             checked = _arguments(self.args)
-            await hooks.call(HookPoint.PRE_TOOL_CALL, agent=agent, tool_name=name, arguments=self.args)
+            with busy(ctx):
+                await hooks.call(HookPoint.PRE_TOOL_CALL, agent=agent, tool_name=name, arguments=self.args)
             if (fault := await self._validate_changes(checked)) is not None:
                 return self.ended("refused", fault)
             checked = _arguments(self.args)
@@ -177,7 +180,8 @@ class _ToolCall:
         ctx.frame.usage += Usage(tool_calls=1)
         outcome, value = await self._run_approved()
         if hooks and outcome.status != "denied":
-            await hooks.call(HookPoint.POST_TOOL_CALL, agent=agent, tool_name=name, result=value)
+            with busy(ctx):
+                await hooks.call(HookPoint.POST_TOOL_CALL, agent=agent, tool_name=name, result=value)
         return outcome
 
     async def _validate_changes(self, checked: Mapping[str, Any]) -> str | None:
@@ -267,6 +271,7 @@ class _ToolCall:
             warn=ctx.warn,
             waiting=partial(waiting_for_person, ctx, self.part.tool_call_id),
             schema=self.schema,
+            questions=step_questions(ctx, self.part, self.traits),
         )
 
     def _denial_error(self, decision: Decision) -> PermissionDeniedError:
@@ -306,7 +311,8 @@ class _ToolCall:
         try:
             async with timer, notice_new_code(ctx, self.part, traits.facts.kind) as notices:
                 handler = carried(ctx, self.part, traits.facts.kind, self.handler)
-                with inner_calls(self.step.key if self.step is not None else "") as calls:
+                working = busy(ctx) if self.step is not None else nullcontext()
+                with working, inner_calls(self.step.key if self.step is not None else "") as calls:
                     if self.step is not None:
                         self.step.aftermath.inner = calls
                     value, output, changes = await run_in_transaction(

@@ -12,10 +12,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from llm_do.runtime.context.aftermath import Aftermath
-from llm_do.runtime.context.emission import ending_run, live_step
+from llm_do.runtime.context.emission import ending_run, live_step, response_key, tool_key
 from llm_do.runtime.record.outcomes import ToolOutcome
 from llm_do.runtime.record.results import ApprovalRecord, Usage, arguments_data
-from llm_do.runtime.steps.in_flight import call_text
+from llm_do.runtime.record.store.stored_questions import call_text
+from llm_do.runtime.steps.run_questions import StepQuestions
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ToolCallPart
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.steps.durable_run import DurableRun, InFlight
     from llm_do.runtime.tools.traits import ToolTraits
 
-__all__ = ["CARRIED_OUT", "UNKNOWN", "ToolStep", "tool_step"]
+__all__ = ["CARRIED_OUT", "UNKNOWN", "ToolStep", "step_questions", "tool_step"]
 
 CALLS = ("agent", "flow", "handoff")
 """Kinds of tools that are no steps: what they call is replayed, which produces calls, usage and events again."""
@@ -55,7 +56,7 @@ class ToolStep:
         self._log = durable.log
         self._call = call
         self._traits = traits
-        self.key = f"{ctx.call_id}/r{ctx.frame.requests}/{call.tool_call_id}"
+        self.key = tool_key(ctx, call.tool_call_id)
         run = ctx.run
         self._approvals, self._denials = len(run.approvals), len(run.denials)
         self.aftermath = Aftermath(ctx, durable)
@@ -94,11 +95,14 @@ class ToolStep:
             self._traits.restore(ctx, args)
         return outcome
 
-    def decision_about_in_flight(self) -> InFlight | None:
-        """What was decided about the call if it was running when the run stopped, and can't simply be repeated."""
+    async def decision_about_in_flight(self) -> InFlight | None:
+        """What was decided about the call if it was running when the run stopped, and can't simply be repeated.
+
+        It waits until a person has decided.
+        """
         if self._traits.facts.repeatable or self._log.in_flight(self.key) is None:
             return None
-        decided = self._durable.in_flight.get(self.key, "fail")
+        decided = await self._durable.decide_in_flight(self.key)
         if decided != "repeat":
             for request in self._log.drop_inner(self.key):
                 self._ctx.run.budget.add(Usage.from_dict(request["outcome"]["usage"]))
@@ -135,6 +139,20 @@ class ToolStep:
 
     def _own(self, records: Sequence[ApprovalRecord]) -> list[dict[str, Any]]:
         return [asdict(record) for record in records if record.call_id == self._call.tool_call_id]
+
+
+def step_questions(ctx: CallContext, call: ToolCallPart, traits: ToolTraits) -> StepQuestions | None:
+    """The questions about a tool call; None in a run that isn't durable."""
+    durable = ctx.run.durable
+    if durable is None or not durable.keeps_questions:
+        return None
+    key = tool_key(ctx, call.tool_call_id)
+    is_step = traits.facts.kind not in CALLS
+
+    def what() -> str:
+        return f"the question about {call.tool_name} of {ctx.path}"
+
+    return StepQuestions(durable.questions, key, response_key(ctx), is_step, partial(live_step, ctx, key, what))
 
 
 def tool_step(ctx: CallContext, call: ToolCallPart, traits: ToolTraits) -> ToolStep | None:

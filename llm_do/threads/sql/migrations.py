@@ -113,7 +113,27 @@ def _projects(db: Database) -> None:
     db.execute("ALTER TABLE runs ADD COLUMN project TEXT")
 
 
-MIGRATIONS: Sequence[Migration] = (_threads, _users, _journal, _turns, _exchanges, _durable_runs, _batches, _projects)
+def _questions(db: Database) -> None:
+    """What a durable run asks a person, and the answers."""
+    db.execute(
+        "CREATE TABLE questions (id TEXT PRIMARY KEY, run TEXT NOT NULL, key TEXT NOT NULL, number INTEGER NOT NULL,"
+        ' kind TEXT NOT NULL, asked REAL NOT NULL, request TEXT NOT NULL, answer TEXT, "by" TEXT, answered REAL,'
+        " UNIQUE (run, key))"
+    )
+    db.execute("CREATE INDEX questions_open ON questions (run) WHERE answer IS NULL")
+
+
+MIGRATIONS: Sequence[Migration] = (
+    _threads,
+    _users,
+    _journal,
+    _turns,
+    _exchanges,
+    _durable_runs,
+    _batches,
+    _projects,
+    _questions,
+)
 """Each migrates a store from the version that is its index to the next. Append only."""
 
 

@@ -18,6 +18,7 @@ from llm_do.runtime.record.stored_records import Filter, Observation, RunRecord,
 from llm_do.threads.sql import exchange_rows
 from llm_do.threads.sql.database import Database
 from llm_do.threads.sql.durable.project_rows import drop_unused_projects
+from llm_do.threads.sql.durable.question_rows import write_questions
 from llm_do.threads.sql.durable.step_rows import check_attempt, write_steps
 from llm_do.threads.sql.run_owners import refuse_if_interrupted
 from llm_do.threads.store.codec import message_of
@@ -214,6 +215,7 @@ def write_batch(db: Database, run: RunRecord, batch: Batch) -> None:
     if batch.attempt:
         check_attempt(db, run, batch.attempt)
         write_steps(db, run, batch)
+        write_questions(db, batch.questions)
     insert_events(db, run, batch.events)
     if batch.dropped:
         db.executemany("DELETE FROM messages WHERE id = ?", [(each,) for each in batch.dropped])
@@ -240,6 +242,7 @@ def delete_thread(db: Database, record: ThreadRecord) -> None:
     )
     exchange_rows.forget(db, [run for (run,) in db.execute(f"SELECT id {runs}", key)])
     db.execute(f"DELETE FROM steps WHERE run IN (SELECT id {runs})", key)
+    db.execute(f"DELETE FROM questions WHERE run IN (SELECT id {runs})", key)
     db.execute(f"DELETE {runs}", key)
     drop_unused_projects(db)
     needed: set[str | None] = {

@@ -30,7 +30,7 @@ from llm_do.runtime.record.stored_records import (
 from llm_do.threads.sql import exchange_rows, rows, run_rows
 from llm_do.threads.sql.batch_store import SqlBatches
 from llm_do.threads.sql.database import Database
-from llm_do.threads.sql.durable import attempts, project_rows
+from llm_do.threads.sql.durable import attempts, project_rows, question_rows
 from llm_do.threads.sql.open_store import OpenStore
 from llm_do.threads.sql.run_beginnings import begin as begin_in, run_exists
 from llm_do.threads.sql.run_endings import conflict, finish
@@ -42,6 +42,7 @@ from llm_do.threads.store.thread_settings import config_data
 if TYPE_CHECKING:
     from llm_do.runtime.record.exchanges import Exchange
     from llm_do.runtime.record.recording import ThreadConfig
+    from llm_do.runtime.record.store.stored_questions import QuestionRow
 
 __all__ = ["SqlStore"]
 
@@ -304,6 +305,16 @@ class SqlStore:
     async def project_files(self, run_id: str) -> ProjectRow | None:
         """Return the files of the project that a durable run began with; None if they weren't kept."""
         return await self._read(lambda db: project_rows.project_files(db, run_id))
+
+    async def questions(self, run_id: str | None = None, *, answered: bool = False) -> tuple[QuestionRow, ...]:
+        """Read the questions that wait for an answer, of one run or of all; those of a run also with the answered."""
+        if answered and run_id is not None:
+            return await self._read(lambda db: question_rows.of_run(db, run_id))
+        return await self._read(lambda db: question_rows.pending(db, run_id))
+
+    async def answer_question(self, question_id: str, answer: str, by: str) -> QuestionRow:
+        """Answer a question unless it has been answered, and return it with the answer that counts."""
+        return await self._write(lambda db: question_rows.answer(db, question_id, answer, by))
 
     async def finish_run(self, ending: RunEnd) -> None:
         """End a run; raise `ThreadConflict` if another run has continued the thread."""

@@ -7,13 +7,12 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeVar
 
 from llm_do.concurrency.event_loops import PerLoop
-from llm_do.errors import ToolError
 from llm_do.policy.pattern import PatternError, parse_pattern
 from llm_do.policy.proofs import facts_of_call, is_overly_broad
 from llm_do.policy.proposals import allows_call, proposed_rules
 from llm_do.policy.rules import Rule
 from llm_do.runtime.approval.broker import Answer, ApprovalDecision, ApprovalRequest
-from llm_do.runtime.context.user_questions import UserQuestion
+from llm_do.runtime.context.user_questions import NoAnswerError, UserQuestion
 from llm_do.text.sanitizer import sanitize
 from llm_do.ui.approval.choices import (
     NOTE,
@@ -40,8 +39,9 @@ T = TypeVar("T")
 class Asker:
     """Puts each question on the terminal and waits for its answer.
 
-    The end of input denies. When the run ends first, the question is withdrawn with a line that says so. Questions
-    about calls and questions of agents are asked one at a time, so that what is typed answers the one on the screen.
+    The end of input denies, unless the question is kept until someone answers. When the run ends first, the question
+    is withdrawn with a line that says so. Questions about calls and questions of agents are asked one at a time, so
+    that what is typed answers the one on the screen.
 
     Args:
         terminal: Where to ask.
@@ -70,7 +70,7 @@ class Asker:
 
         line = await self._take_turn(ask, f"(the question of {sanitize(question.agent)} is over)")
         if line is None:
-            raise ToolError("the person gave no answer")
+            raise NoAnswerError("the person gave no answer")
         line = line.strip()
         if line.isdecimal() and 0 < int(line) <= len(question.choices):
             return question.choices[int(line) - 1]
@@ -140,7 +140,7 @@ class _AskedCall:
             line = await terminal.read_line()
             if line is None:
                 terminal.write("\n")
-                return ApprovalDecision("deny")
+                return ApprovalDecision("unanswered" if self._request.kept else "deny")
             key = parse_answer(line)
             if key == "view":
                 seen = await view(terminal, question_of(request, self._frame, complete=True))

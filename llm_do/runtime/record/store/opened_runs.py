@@ -16,6 +16,7 @@ from llm_do.runtime.record.stored_records import (
 
 if TYPE_CHECKING:
     from llm_do.runtime.record.store.store_writes import StepRow
+    from llm_do.runtime.record.store.stored_questions import QuestionRow
 
 __all__ = ["EventIdentity", "OpenedRun", "ResumedRun"]
 
@@ -55,6 +56,7 @@ class ResumedRun:
         warnings: The warnings that the journal has: message, and path of the agent.
         next_seq: The number of the next event.
         stopped: When the last event was written, in seconds since the epoch.
+        questions: What earlier attempts asked a person, with the answers.
     """
 
     run: RunRecord
@@ -65,3 +67,4 @@ class ResumedRun:
     warnings: tuple[tuple[str, str], ...]
     next_seq: int
     stopped: float
+    questions: tuple[QuestionRow, ...] = ()

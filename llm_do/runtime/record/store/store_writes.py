@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from llm_do.project.project import RecordSettings
     from llm_do.runtime.record.exchanges import RequestPlace
     from llm_do.runtime.record.results import Usage
+    from llm_do.runtime.record.store.stored_questions import QuestionRow
 
 __all__ = [
     "Batch",
@@ -188,6 +189,7 @@ class Batch:
         spent: What requests have used.
         totals: What the run has used altogether; None if unchanged.
         steps: What steps of a durable run have come to.
+        questions: What a durable run asks a person, or asks no longer.
         attempt: The attempt at a durable run that writes this; it is refused if another one has begun.
     """
 
@@ -201,6 +203,7 @@ class Batch:
     totals: RunTotals | None = None
     steps: Sequence[StepRow] = ()
     attempt: int = 0
+    questions: Sequence[QuestionRow] = ()
 
 
 @frozen

@@ -16,6 +16,7 @@ from llm_do.runtime.record.store.store_writes import StepRow
 from llm_do.runtime.record.stored_records import RunFilter, RunRecord, ThreadRecord
 from llm_do.threads.sql import rows, run_rows
 from llm_do.threads.sql.database import Database
+from llm_do.threads.sql.durable import question_rows
 
 __all__ = ["WAITING", "begin_attempt", "refuse_busy_thread", "resume", "stop", "waiting_run"]
 
@@ -95,11 +96,13 @@ def resume(db: Database, run: RunRecord) -> ResumedRun:
         *_emitted(db, run),
         last[0] + 1 if last is not None else 0,
         last[1] if last is not None else run.started,
+        question_rows.of_run(db, run.id),
     )
 
 
 def stop(db: Database, run: RunRecord, status: str) -> None:
-    """Mark a run as one that no process has."""
+    """Mark a run as one that no process has; what becomes of its calls that are running is a question to a person."""
+    question_rows.ask_about_in_flight(db, run.id)
     db.execute("UPDATE runs SET status = ?, owner = '' WHERE id = ?", (status, run.id))
 
 

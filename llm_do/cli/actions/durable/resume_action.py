@@ -13,7 +13,7 @@ from llm_do.cli.actions.run_action import carry_out, link, prepare, print_end
 from llm_do.cli.arguments.run_options import CommandOptions
 from llm_do.cli.arguments.target import project_at
 from llm_do.cli.process.streams import warn
-from llm_do.errors import SuspendedError, UsageError
+from llm_do.errors import UsageError
 from llm_do.files.local_folder import FOLDER
 from llm_do.project.store_location import is_own_file
 
@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from llm_do.cli.process.streams import Results
     from llm_do.project.project import Project
     from llm_do.runtime.record.results import RunResult
+    from llm_do.runtime.record.store.stored_questions import PendingQuestion
     from llm_do.runtime.session.durable_runs import EarlierRun
     from llm_do.runtime.steps.durable_run import InFlight
+    from llm_do.ui.approval.asker import Asker
 
 __all__ = ["ResumeOptions", "start"]
 
@@ -33,7 +35,7 @@ ANSWERS: Mapping[str, InFlight | None] = {
     "run it again": "repeat",
     "it was carried out: continue": "done",
     "tell the model that it isn't known": "fail",
-    "stop here": None,
+    "answer later": None,
 }
 
 
@@ -94,31 +96,24 @@ def _resume(what: ResumeOptions, options: CommandOptions, results: Results, inte
 async def _work(session: Session, earlier: EarlierRun, what: ResumeOptions) -> RunResult:
     """Continue the run; a person who is there is asked about calls that were running."""
     accepts = what.accept_changes or what.as_begun  # with the latter, the project is that of the beginning
-    result = await session.resume(earlier.run.id, what.in_flight, accept_changes=accepts)
-    error = result.error
-    if not isinstance(error, SuspendedError) or not error.calls or session.asker is None:
-        return result
-    answers: dict[str, InFlight] = {}
-    for key, call in error.calls.items():
-        answer = await _ask(session, call)
-        if answer is None:
-            return result
-        answers[key] = answer
-    return await session.resume(earlier.run.id, answers, accept_changes=accepts)
+    ask = partial(_ask, session.asker) if session.asker is not None else None
+    return await session.resume(earlier.run.id, what.in_flight or ask, accept_changes=accepts)
 
 
-async def _ask(session: Session, call: Mapping[str, Any]) -> InFlight | None:
-    from llm_do.runtime.context.user_questions import UserQuestion
-    from llm_do.runtime.steps.in_flight import call_text
+async def _ask(asker: Asker, question: PendingQuestion) -> InFlight | None:
+    from llm_do.runtime.context.user_questions import NoAnswerError, UserQuestion
 
-    assert session.asker is not None
     text = (
-        f"{call['path']}: {call_text(call)} was running when the process stopped.\n"
+        f"{question.agent_path}: {question.call} was running when the process stopped.\n"
         "Whether it had an effect isn't known. Find out, then choose:"
     )
+    choices = [text for text, answer in ANSWERS.items() if answer is None or answer in question.answers]
     while True:
-        answer = await session.asker.ask_user(UserQuestion(text, tuple(ANSWERS), "llm-do"))
-        if answer in ANSWERS:
+        try:
+            answer = await asker.ask_user(UserQuestion(text, tuple(choices), "llm-do"))
+        except NoAnswerError:
+            return None
+        if answer in choices:
             return ANSWERS[answer]
 
 

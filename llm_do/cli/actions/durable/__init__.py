@@ -1,0 +1,1 @@
+"""What commands do with durable runs: continue them, and answer what they ask."""

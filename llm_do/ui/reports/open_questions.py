@@ -1,0 +1,62 @@
+"""The questions of durable runs as lines: what is needed, and the question in full."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from llm_do.runtime.record.store.stored_questions import PendingQuestion, short_id
+from llm_do.text.sanitizer import sanitize
+from llm_do.ui.terminal.text_width import shorten_middle, text_width
+
+__all__ = ["answer_word", "how_to_answer", "question_rows", "suspension_lines"]
+
+CALL_CHARACTERS = 60
+REASON_CHARACTERS = 100
+
+
+def question_rows(questions: Sequence[PendingQuestion]) -> list[str]:
+    """Questions as lines: id, agent, call and why it is asked."""
+    rows = [
+        (
+            short_id(each),
+            sanitize(each.agent_path),
+            _cut(each.call if each.kind != "ask" else "ask_user"),
+        )
+        for each in questions
+    ]
+    widths = [max((text_width(row[column]) for row in rows), default=0) for column in range(3)]
+    lines: list[str] = []
+    for each, row in zip(questions, rows, strict=True):
+        cells = [cell + " " * (width - text_width(cell)) for cell, width in zip(row, widths, strict=True)]
+        lines.append(f"{'  '.join(cells)}   {shorten_middle(each.reason, REASON_CHARACTERS)}".rstrip())
+    return lines
+
+
+def _cut(call: str) -> str:
+    return call if len(call) <= CALL_CHARACTERS else f"{call[: CALL_CHARACTERS - 2]}…)"
+
+
+def answer_word(question: PendingQuestion) -> str:
+    """What an answer to a question looks like on a command line."""
+    if question.kind == "approval":
+        return "allow"
+    return "repeat" if question.kind == "in_flight" else "TEXT"
+
+
+def how_to_answer(questions: Sequence[PendingQuestion], project: str | None = None, store: str | None = None) -> str:
+    """The commands that answer the first of these questions, and continue its run."""
+    first = questions[0]
+    where = f" -p {shlex.quote(project)}" if project else ""
+    where += f" --store {shlex.quote(store)}" if store else ""
+    answer = f"llm-do approvals answer{where} {shlex.quote(short_id(first))} {answer_word(first)}"
+    return f"Answer: {answer}    Then: llm-do resume{where} {shlex.quote(first.run_id[:12])}"
+
+
+def suspension_lines(
+    questions: Sequence[PendingQuestion], project: str | None = None, store: str | None = None
+) -> list[str]:
+    """What a run that waits for a person needs."""
+    needed = "1 answer is" if len(questions) == 1 else f"{len(questions)} answers are"
+    rows = [f"  {line}" for line in question_rows(questions)]
+    return [f"{needed} needed; nothing is running now.", *rows, how_to_answer(questions, project, store)]
