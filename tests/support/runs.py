@@ -124,5 +124,6 @@ class Answers:
 
 def _line(event: Any) -> str:
     parts = [event.type, event.path]
-    parts += [str(getattr(event, name)) for name in ("tool_name", "status", "decision", "text") if hasattr(event, name)]
+    values = [getattr(event, name, None) for name in ("tool_name", "status", "decision", "text")]
+    parts += [value for value in values if isinstance(value, str)]
     return " ".join(parts)

@@ -232,6 +232,8 @@ class ToolResultEvent(EventBase):
         waited: Seconds that it waited for a person's answer.
         args: The arguments it ran with, if a hook changed them; None if they are those of `tool_call`.
         error: What a failed call raised: `type`, `message`, `agent_path`; `file`, `line`, `hint` where known.
+        decision: What was decided about the call: `effect`, `source`, `reason`, and `rule` and `place` if a rule
+            decided; None if the call ended before that.
     """
 
     type: ClassVar[str] = "tool_result"
@@ -244,6 +246,7 @@ class ToolResultEvent(EventBase):
     waited: float = 0.0
     args: Any = None
     error: Mapping[str, Any] | None = None
+    decision: Mapping[str, Any] | None = None
 
 
 @frozen(kw_only=True)

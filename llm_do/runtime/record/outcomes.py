@@ -137,6 +137,7 @@ class ToolOutcome:
             "size": self.output.byte_count,
             "args": self.args,
             "error": self.error.to_dict() if self.error is not None else None,
+            "decision": _decision_data(self.decision) if self.decision is not None else None,
         }
 
     def to_dict(self) -> dict[str, Any]:
@@ -231,6 +232,13 @@ class CallOutcome:
             data["steps"],
             ModelMessagesTypeAdapter.validate_python(data["messages"]),
         )
+
+
+def _decision_data(decision: Decision) -> dict[str, str]:
+    """A decision for people: what was decided, by what, and why."""
+    data: dict[str, str] = {"effect": decision.effect, "source": decision.source, "reason": decision.reason}
+    found = {"rule": decision.rule, "place": decision.place}
+    return data | {name: value for name, value in found.items() if value is not None}
 
 
 @cache

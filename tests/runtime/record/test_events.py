@@ -317,3 +317,17 @@ def test_a_tool_call_that_nobody_is_asked_about_waits_for_no_one() -> None:
     carry_out(runtime)
 
     assert ear.of("tool_result")[0].waited == 0
+
+
+def test_the_result_of_a_call_says_what_was_decided_about_it_and_why() -> None:
+    tools = script([call("add", a=1, b=1), call("nothing")], "done")
+    runtime = runtime_of([agent("main", tools, tools=[add])], options={"deny": ["add"]})
+    ear = heard(runtime)
+
+    carry_out(runtime)
+
+    results = {event.tool_name: event.decision for event in ear.of("tool_result")}
+    assert results["add"]["effect"] == "deny"
+    assert results["add"]["rule"] == "add"
+    assert "the rule add" in results["add"]["reason"]
+    assert results["nothing"] is None
