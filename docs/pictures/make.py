@@ -1,7 +1,7 @@
 """Makes the pictures of the documents: `make pictures`, or `python docs/pictures/make.py NAME ...` for some.
 
 `approval` and `receipts` are real runs in a pseudo-terminal; `receipts` needs the local model's weights
-(`llm-do models pull`). `benchmarks` draws `benchmarks/results.txt`.
+(`llm-do models pull`). `page` is such a run in Chromium. `benchmarks` draws `benchmarks/results.txt`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import io
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -34,13 +35,16 @@ ROWS = 60
 SECONDS = 300
 
 
-def run(command: str, answers: dict[str, str], files: dict[str, str] | None = None) -> pyte.Screen:
+def run(
+    command: str, answers: dict[str, str], files: dict[str, str] | None = None, page: Path | None = None
+) -> pyte.Screen:
     """Run `llm-do ...` in a terminal of its own and answer what it asks.
 
     Args:
         command: The words behind `llm-do`.
         answers: A regular expression of what is asked to what is typed, in order.
         files: Files that exist among the examples before it runs.
+        page: Where to write the page of the run.
 
     Returns:
         The screen as it is in the end.
@@ -69,6 +73,9 @@ def run(command: str, answers: dict[str, str], files: dict[str, str] | None = No
             terminal.sendline(typed)
         stream.feed(terminal.read())
         terminal.close()
+        if page is not None:
+            show = [sys.executable, "-m", "llm_do.cli", "runs", "show", command.split()[1], "--html", str(page)]
+            subprocess.run(show, cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True)
     if terminal.exitstatus != 0:
         raise SystemExit(f"llm-do {command} ended with {terminal.exitstatus}:\n" + "\n".join(screen.display))
     return screen
@@ -102,6 +109,20 @@ def draw(name: str, command: str, answers: dict[str, str], files: dict[str, str]
     console.print(Text(f"$ llm-do {command}", style="bold"))
     console.print(styled(run(command, answers, files)))
     (FOLDER / f"{name}.svg").write_text(picture(console, name, "llm-do"), encoding="utf-8")
+
+
+def draw_page() -> None:
+    """Write `page.png`: the page of a run in which a person was asked, with a call selected."""
+    from tests.web.page_support import chromium
+
+    with tempfile.TemporaryDirectory() as folder, chromium() as browser:
+        file = Path(folder) / "run.html"
+        command, answers, files = RUNS["approval"]
+        run(command, answers, files, file)
+        page = browser.new_page(viewport={"width": 1180, "height": 620}, device_scale_factor=1.5)
+        page.goto(f"file://{file}")
+        page.locator(".row.tool").last.click()
+        page.screenshot(path=FOLDER / "page.png")
 
 
 def picture(console: Console, name: str, title: str) -> str:
@@ -157,9 +178,11 @@ RUNS = {
 }
 
 if __name__ == "__main__":
-    for wanted in sys.argv[1:] or [*RUNS, "benchmarks"]:
+    for wanted in sys.argv[1:] or [*RUNS, "page", "benchmarks"]:
         if wanted == "benchmarks":
             report = (ROOT / "benchmarks/results.txt").read_text(encoding="utf-8")
             (FOLDER / "benchmarks.svg").write_text(plot(report), encoding="utf-8")
+        elif wanted == "page":
+            draw_page()
         else:
             draw(wanted, *RUNS[wanted])

@@ -150,3 +150,30 @@ def test_runs_whose_requests_are_not_kept_say_why(project: Callable[..., Path]) 
     why = "what models were sent is not kept, as `runtime.record.exchanges` says"
     assert ended["show"].out.splitlines()[-1] == why
     assert (ended["sent"].code, why in ended["sent"].err) == (2, True)
+
+
+def test_a_run_is_written_as_a_page_or_printed_as_one(project: Callable[..., Path]) -> None:
+    root = project("- text: </script><b>answer</b>")
+    run_forked("run", "hello", cwd=root)
+
+    show = ["runs", "show", "--html"]
+    calls = {
+        "written": [*show, "run.html"],
+        "again": [*show, "run.html"],
+        "printed": [*show, "-"],
+        "folder": [*show, "."],
+        "nowhere": [*show, "no/run.html"],
+        "types": [*show, "run.html", "--type", "usage"],
+        "requests": ["runs", "show", "--requests", "--html", "run.html"],
+    }
+    ended = run_many({name: (words, root, b"") for name, words in calls.items()})
+
+    page = (root / "run.html").read_text(encoding="utf-8")
+    assert (ended["written"].code, ended["written"].out) == (0, "")
+    assert ended["written"].err.startswith("wrote run.html, the page of run ")
+    assert ended["again"].code == 0
+    assert ended["printed"].out == page
+    assert "</script><b>" not in page
+    assert "\\u003c/script\\u003e\\u003cb" in page
+    assert {ended[name].code for name in ("folder", "nowhere", "types", "requests")} == {2}
+    assert "there is no folder no for the page" in ended["nowhere"].err

@@ -33,7 +33,7 @@ def run(folder: Path, fails: str) -> subprocess.CompletedProcess[str]:
     shutil.copy(ROOT / ".ci" / "run", folder / ".ci" / "run")
     programs = folder / "programs"
     programs.mkdir()
-    for name in ("make", "python3", "python3.12", "python3.13", "pyenv", "bwrap", "initdb"):
+    for name in ("make", "python3", "python3.12", "python3.13", "pyenv", "bwrap", "initdb", "chromium"):
         (programs / name).write_text(TOOLS)
         (programs / name).chmod(0o755)
     environment = {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "CI_FAILS": fails, "TMPDIR": str(folder)}
@@ -56,7 +56,7 @@ def test_the_script_continues_after_a_failure_and_reports_it(
     ended = run(tmp_path, fails)
 
     assert (ended.returncode, ended.stdout.splitlines()[-1]) == (code, failed)
-    assert ended.stdout.count("\n== ") == 14
+    assert ended.stdout.count("\n== ") == 15
     assert sorted(path.name for path in tmp_path.iterdir()) == [".ci", ".ci-venv", "programs"]
 
 

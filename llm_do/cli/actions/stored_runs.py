@@ -67,7 +67,7 @@ async def list_runs(store: SqlStore, filter: RunFilter, *, limit: int, as_json: 
     await store.recover()
     runs = await store.runs(filter=filter, limit=limit)
     if as_json:
-        data = [_run_data(run) for run in runs]
+        data = [run.to_dict() for run in runs]
         return [json.dumps(data, ensure_ascii=False)]
     rows = [
         [
@@ -93,22 +93,6 @@ async def drop_run(store: SqlStore, run: str) -> Sequence[str]:
         raise UsageError(f"no run has the id {run!r}, or several ids begin with it", hint="See `llm-do runs list`.")
     await store.drop_run(found.id)
     return [f"dropped {found.id}"]
-
-
-def _run_data(run: RunRecord) -> dict[str, object]:
-    return {
-        "run_id": run.id,
-        "status": run.status,
-        "entry": run.entry,
-        "thread_id": run.thread_id,
-        "user_id": run.user_id,
-        "started": run.started,
-        "finished": run.finished,
-        "models": list(run.models),
-        "usage": run.usage.to_dict() if run.usage is not None else None,
-        "exchanges": run.exchanges,
-        "exchanges_dropped": run.dropped or None,
-    }
 
 
 def _models(run: RunRecord) -> str:
@@ -198,7 +182,7 @@ async def show_run(
     tree = RunTree(known, color=color, lines=draws_lines(os.environ))
     questions = [as_question(row) for row in await store.questions(found.id)] if found.attempt else []
     if form == "json":
-        data = {**_run_data(found), "tokens": tree.tokens, "cost_usd": tree.cost, "calls": tree.to_data()}
+        data = {**found.to_dict(), "tokens": tree.tokens, "cost_usd": tree.cost, "calls": tree.to_data()}
         data["questions"] = [each.to_dict() for each in questions]
         return [json.dumps(data, ensure_ascii=False, indent=2)]
     lines = [run_line(found, tree.tokens, tree.cost)]

@@ -155,12 +155,19 @@ def show(
             show_default=False,
         ),
     ] = None,
+    html: Annotated[
+        str | None,
+        typer.Option(
+            "--html", metavar="FILE", help="Write the run as a page for browsers; - is stdout.", show_default=False
+        ),
+    ] = None,
     _debug: p.Debug = False,
     no_color: p.NoColor = False,
 ) -> int:
     """Show a run as a tree of its calls, or what its models were sent.
 
-    Each call has its input, result, time, tokens and cost. `--type` lists events of one type instead.
+    Each call has its input, result, time, tokens and cost. `--type` lists events of one type instead. `--html` writes
+    all of it as one file that any browser shows, without a server or a network.
 
     \b
     Examples:
@@ -169,6 +176,7 @@ def show(
       llm-do runs show 5f3c --requests
       llm-do runs show 5f3c --requests 3
       llm-do runs show --format events --type tool_call
+      llm-do runs show 5f3c --html run.html
     """
     import os
     from functools import partial
@@ -177,6 +185,12 @@ def show(
     from llm_do.ui.terminal.screen import terminal_columns, wants_color
 
     shown = "events" if events else form
+    if html is not None:
+        from llm_do.cli.actions.run_page import check_html_options, write_page
+
+        check_html_options(html, form=shown, types=types, requests=requests)
+        page = partial(write_page, run=run, file=html)
+        return runs.print_from_store(project, named, page, verbatim=True)
     columns = terminal_columns(1)
     color = columns is not None and wants_color(os.environ, no_color=no_color)
     if requests is not None:

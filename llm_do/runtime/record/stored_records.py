@@ -143,6 +143,22 @@ class RunRecord:
     attempt: int = 0
     batch: str | None = None
 
+    def to_dict(self) -> dict[str, Any]:
+        """The run as JSON data."""
+        return {
+            "run_id": self.id,
+            "status": self.status,
+            "entry": self.entry,
+            "thread_id": self.thread_id,
+            "user_id": self.user_id,
+            "started": self.started,
+            "finished": self.finished,
+            "models": list(self.models),
+            "usage": self.usage.to_dict() if self.usage is not None else None,
+            "exchanges": self.exchanges,
+            "exchanges_dropped": self.dropped or None,
+        }
+
 
 @frozen
 class RunFilter:

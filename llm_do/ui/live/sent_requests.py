@@ -71,6 +71,11 @@ class SentRequests:
     def __len__(self) -> int:
         return len(self._all)
 
+    @property
+    def exchanges(self) -> list[Exchange]:
+        """The exchanges in the order in which they were sent."""
+        return [each.exchange for each in self._all]
+
     def lines(self) -> list[str]:
         """Every request, with what is new in it, and what came back."""
         found: list[str] = []

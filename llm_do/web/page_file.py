@@ -1,0 +1,74 @@
+"""`page_file`: the page with a run inside, as one HTML file that needs no server and asks none."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from llm_do.web.run_document import document_text
+
+__all__ = ["FILE_SCRIPTS", "content_policy", "page_file", "page_text"]
+
+FILE_SCRIPTS = ("texts.js", "run.js", "tree.js", "detail.js", "page.js")
+"""The scripts of the page in a file, in order."""
+
+
+def page_file(document: dict[str, Any]) -> str:
+    """Return the page of a run.
+
+    Args:
+        document: What `run_document` returned.
+
+    Returns:
+        The HTML. Its content security policy allows its own style and script only, each by its digest.
+    """
+    style, script = page_text("page.css"), script_text(FILE_SCRIPTS)
+    policy = content_policy(script, style)
+    data = f'<script type="application/json" id="document">{document_text(document)}</script>'
+    page = page_text("page.html")
+    for mark, text in (
+        ("<!--policy-->", f'<meta http-equiv="Content-Security-Policy" content="{policy}">'),
+        ("<!--style-->", f"<style>{style}</style>"),
+        ("<!--script-->", f"{data}\n<script>{script}</script>"),
+    ):
+        before, _, after = page.partition(mark)
+        page = before + text + after
+    return page
+
+
+def content_policy(script: str, style: str, *, connect: bool = False) -> str:
+    """Return the content security policy of a page with one script and one style.
+
+    Args:
+        script: The script.
+        style: The style.
+        connect: Whether the page may ask its own server.
+    """
+    sources = [
+        "default-src 'none'",
+        f"script-src '{_digest(script)}'",
+        f"style-src '{_digest(style)}'",
+        "img-src data:",
+        *(["connect-src 'self'"] if connect else []),
+        "base-uri 'none'",
+        "form-action 'none'",
+    ]
+    return "; ".join(sources)
+
+
+def script_text(names: tuple[str, ...]) -> str:
+    """Return scripts as one, in a scope of its own."""
+    return '"use strict";(()=>{\n' + "\n".join(map(page_text, names)) + "\n})();"
+
+
+@cache
+def page_text(name: str) -> str:
+    """Return one of the page's files."""
+    return (files("llm_do.web") / "page" / name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
