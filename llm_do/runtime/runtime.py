@@ -27,7 +27,8 @@ from llm_do.runtime.approval.approver import Approver
 from llm_do.runtime.approval.question_answers import answer_question, pending_questions
 from llm_do.runtime.context.resources import Resources
 from llm_do.runtime.context.shared import Shared
-from llm_do.runtime.record.events import Event
+from llm_do.runtime.record.events import Event, event_from_dict
+from llm_do.runtime.record.following import follow_run
 from llm_do.runtime.record.histories import continue_history
 from llm_do.runtime.record.recording import check_id
 from llm_do.runtime.record.redaction import protect_values
@@ -369,6 +370,29 @@ class Runtime:
             ...         print(event.type)
         """
         return RunStream(lambda subscription: self.execute(input, **options, subscription=subscription))
+
+    async def follow(self, run_id: str, *, after: int = -1) -> AsyncIterator[Event]:
+        """Yield the events of a recorded run, whichever process runs it, until the run has ended.
+
+        A durable run that was stopped, or waits for a person, hasn't ended: its further events come once it is resumed.
+        Streamed text isn't recorded, so there are no `text` events.
+
+        Args:
+            run_id: The run.
+            after: The number (`seq`) of the last event that is known already; -1 for all events.
+
+        Raises:
+            UsageError: There is no such run.
+
+        Example:
+            >>> async def watch(runtime, run_id):
+            ...     async for event in runtime.follow(run_id):
+            ...         print(event.seq, event.type)
+        """
+        async for each in follow_run(self.shared.recorder().store(), run_id, after=after):
+            event = event_from_dict(each.data)
+            if event is not None:  # or it is of another version
+                yield event
 
     async def run_entry(self, entry: Entry, input: object = None) -> RunResult:
         """Run an entry object; equivalent to `run(input, entry=entry)`."""

@@ -235,6 +235,7 @@ class Filter:
         since: At or after this time, in seconds since the epoch.
         until: Before this time.
         user_id: Only this user's.
+        after: Only entries of a run whose number is greater.
     """
 
     thread_id: str | None = None
@@ -243,6 +244,7 @@ class Filter:
     since: float | None = None
     until: float | None = None
     user_id: str | None = None
+    after: int | None = None
 
     def matches(self, item: Observation) -> bool:
         """Check whether the filter selects an observation."""
@@ -253,4 +255,5 @@ class Filter:
             and (self.since is None or item.time >= self.since)
             and (self.until is None or item.time < self.until)
             and (self.user_id is None or item.user_id == self.user_id)
+            and (self.after is None or item.seq > self.after)
         )

@@ -271,10 +271,11 @@ def observations(db: Database, filter: Filter, limit: int | None) -> list[Observ
         if value is not None:
             wheres.append(column)
             values.append(value)
-    for column, moment in (("time >= ?", filter.since), ("time < ?", filter.until)):
-        if moment is not None:
+    limits = (("time >= ?", filter.since), ("time < ?", filter.until), ("seq > ?", filter.after))
+    for column, bound in limits:
+        if bound is not None:
             wheres.append(column)
-            values.append(moment)
+            values.append(bound)
     if filter.types is not None:
         wheres.append(f"type IN ({', '.join('?' * len(filter.types))})")
         values += filter.types
