@@ -37,6 +37,7 @@ COMMANDS: dict[str, str] = {
     "threads": "Show, change and copy conversations.",
     "runs": "List, show and compare recorded runs.",
     "mcp": "Serve a project's agents and flows to an MCP client.",
+    "serve": "Serve projects on this machine.",
     "schema": "Print the JSON Schema of project files, for editors.",
 }
 """Name to the line that `--help` shows, with which the command's help begins; `command_module` says where it is."""
@@ -47,6 +48,7 @@ ACCESS: Mapping[str, Access] = {
     "resume": "runs",
     "chat": "runs",
     "mcp": "runs",
+    "serve": "runs",
     "check": "looks",
     "test": "runs",
     "graph": "looks",

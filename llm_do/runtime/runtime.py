@@ -28,12 +28,12 @@ from llm_do.runtime.approval.question_answers import answer_question, pending_qu
 from llm_do.runtime.context.resources import Resources
 from llm_do.runtime.context.shared import Shared
 from llm_do.runtime.record.events import Event, event_from_dict
-from llm_do.runtime.record.following import follow_run
 from llm_do.runtime.record.histories import continue_history
 from llm_do.runtime.record.recording import check_id
 from llm_do.runtime.record.redaction import protect_values
 from llm_do.runtime.record.results import ExecutionContext, RunResult, Usage
 from llm_do.runtime.record.run_stream import RunStream
+from llm_do.runtime.record.store.following import follow_run
 from llm_do.runtime.record.subscription import Subscription
 from llm_do.runtime.session.durable_runs import begin_run, earlier_run, find_run, project_as_begun
 from llm_do.runtime.session.entries import Entry, entry_for, entry_input

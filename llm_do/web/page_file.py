@@ -10,10 +10,13 @@ from typing import Any
 
 from llm_do.web.run_document import document_text
 
-__all__ = ["FILE_SCRIPTS", "content_policy", "page_file", "page_text"]
+__all__ = ["FILE_SCRIPTS", "SERVER_SCRIPTS", "content_policy", "page_file", "page_text", "server_page"]
 
 FILE_SCRIPTS = ("texts.js", "run.js", "tree.js", "detail.js", "page.js")
 """The scripts of the page in a file, in order."""
+
+SERVER_SCRIPTS = (*FILE_SCRIPTS, "lists.js", "server.js")
+"""The scripts of the page of a server."""
 
 
 def page_file(document: dict[str, Any]) -> str:
@@ -28,13 +31,27 @@ def page_file(document: dict[str, Any]) -> str:
     style, script = page_text("page.css"), script_text(FILE_SCRIPTS)
     policy = content_policy(script, style)
     data = f'<script type="application/json" id="document">{document_text(document)}</script>'
+    return _filled(
+        {
+            "policy": f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+            "style": f"<style>{style}</style>",
+            "script": f"{data}\n<script>{script}</script>",
+        }
+    )
+
+
+@cache
+def server_page() -> tuple[str, str, str]:
+    """Return the page of a server, which has no data in it, with its script and its style."""
+    style, script = page_text("page.css") + page_text("server.css"), script_text(SERVER_SCRIPTS)
+    filled = _filled({"policy": "", "style": f"<style>{style}</style>", "script": f"<script>{script}</script>"})
+    return filled, script, style
+
+
+def _filled(parts: dict[str, str]) -> str:
     page = page_text("page.html")
-    for mark, text in (
-        ("<!--policy-->", f'<meta http-equiv="Content-Security-Policy" content="{policy}">'),
-        ("<!--style-->", f"<style>{style}</style>"),
-        ("<!--script-->", f"{data}\n<script>{script}</script>"),
-    ):
-        before, _, after = page.partition(mark)
+    for name, text in parts.items():
+        before, _, after = page.partition(f"<!--{name}-->")
         page = before + text + after
     return page
 

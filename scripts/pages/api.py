@@ -42,6 +42,7 @@ MODULES: Mapping[str, Sequence[str] | None] = {
     "llm_do.testing": None,
     "llm_do.threads": None,
     "llm_do.toolkits": None,
+    "llm_do.web": None,
     "llm_do.toolsets.approval": ("get_toolset_approval_config", "set_toolset_approval_config"),
     "llm_do.toolsets.filesystem": ("FileSystemConfig", "FileSystemToolset", "ReadOnlyFileSystemToolset"),
     "llm_do.toolsets.shell": ("ShellConfig", "ShellRule", "ShellToolset"),
@@ -60,6 +61,7 @@ TITLES = {
     "models": "Models",
     "messages": "Messages",
     "testing": "Testing",
+    "web": "Serving",
     "errors": "Errors",
 }
 """The title of each page, in the order of the table of names."""

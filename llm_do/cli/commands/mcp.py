@@ -1,4 +1,4 @@
-"""`llm-do mcp`: its help. What it does is in `llm_do.cli.actions.mcp_action`, imported when it runs."""
+"""`llm-do mcp`: its help. What it does is in `llm_do.cli.actions.serving.mcp_action`, imported when it runs."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def mcp(
       llm-do mcp examples/receipts --only receipts
       llm-do mcp . --allow 'write_file(out/**)' --timeout 5m
     """
-    from llm_do.cli.actions.mcp_action import start
+    from llm_do.cli.actions.serving.mcp_action import start
 
     shared = {"allow": allow, "deny": deny, "run_timeout": timeout, "env_file": env_file}
     session = SessionOptions(

@@ -186,7 +186,7 @@ def show(
 
     shown = "events" if events else form
     if html is not None:
-        from llm_do.cli.actions.run_page import check_html_options, write_page
+        from llm_do.cli.actions.serving.run_page import check_html_options, write_page
 
         check_html_options(html, form=shown, types=types, requests=requests)
         page = partial(write_page, run=run, file=html)

@@ -171,6 +171,7 @@ class RunFilter:
         entry: Only runs of this entry.
         since: Only runs that started at or after this time, in seconds since the epoch.
         cost_above: Only runs that cost more US dollars; a run whose price isn't known doesn't.
+        user_id: Only this user's.
     """
 
     thread_id: str | None = None
@@ -178,6 +179,7 @@ class RunFilter:
     entry: str | None = None
     since: float | None = None
     cost_above: float | None = None
+    user_id: str | None = None
 
 
 SpendingBy: TypeAlias = Literal["day", "agent", "model"]

@@ -70,6 +70,7 @@ def _conditions(filter: RunFilter) -> tuple[list[str], list[Any]]:
         ("entry = ?", filter.entry),
         ("started >= ?", filter.since),
         ("runs.cost > ?", filter.cost_above),
+        ("runs.user = ?", filter.user_id),
     ):
         if value is not None:
             wheres.append(condition)

@@ -1,0 +1,81 @@
+"""What `llm-do serve` does: it links projects and serves them on this machine until it is interrupted."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import socket
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+
+from llm_do.cli.arguments.target import project_at
+from llm_do.cli.process.streams import claim_stdout, warn
+from llm_do.errors import UsageError
+from llm_do.project.project import Project
+
+__all__ = ["serve_projects"]
+
+_HOST = re.compile(r"[A-Za-z0-9._-]+|\[[0-9a-fA-F:.]+\]")
+
+CLOSING = 5
+"""Seconds that open connections have to end."""
+
+
+def serve_projects(paths: Sequence[str], *, port: int, open_browser: bool, hosts: Sequence[str]) -> int:
+    """Serve projects until the process is interrupted; returns the exit code.
+
+    Raises:
+        UsageError: A package is missing, a host's name is none, or the port is taken.
+        LinkError: A project doesn't link.
+    """
+    for host in hosts:
+        if not _HOST.fullmatch(host):
+            raise UsageError(f"--allow-host takes a host's name, not {host!r}", hint="Such as desk.example.org.")
+    try:
+        from uvicorn import Config, Server
+
+        from llm_do.web.access import MOST_HEADERS
+        from llm_do.web.service import Service
+    except ImportError as error:
+        raise UsageError(
+            f"`llm-do serve` needs the package {error.name or 'starlette'}, which isn't installed",
+            hint="Install it with `pip install 'llm-do[service]'`.",
+        ) from error
+    results = claim_stdout()
+    projects = [Project.load(project_at(path)) for path in paths] or [Project.load(project_at(None))]
+    try:
+        listening = socket.create_server(("127.0.0.1", port))
+    except OSError as error:
+        hint = "Choose another one with --port, or any that is free with --port 0."
+        raise UsageError(f"port {port} can't be used: {error.strerror or error}", hint=hint) from error
+    with listening:
+        service = Service(projects, hosts=hosts)
+        address = f"http://127.0.0.1:{listening.getsockname()[1]}/#key={service.key}"
+        results.write(f"{address}\n")
+        warn(f"serving {', '.join(each.name for each in service.projects)}; end it with Ctrl-C")
+        config = Config(
+            service,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            ws="none",
+            lifespan="on",
+            h11_max_incomplete_event_size=MOST_HEADERS,
+            timeout_graceful_shutdown=CLOSING,
+        )
+        if open_browser and _has_screen():
+            import webbrowser
+
+            webbrowser.open(address)
+        with suppress(KeyboardInterrupt):
+            asyncio.run(Server(config).serve(sockets=[listening]))
+    return 0
+
+
+def _has_screen() -> bool:
+    """Whether a browser would have somewhere to appear: a person is at a terminal, and there is a display."""
+    displays = [os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")]
+    return os.isatty(2) and (sys.platform != "linux" or any(displays))

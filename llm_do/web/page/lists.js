@@ -1,0 +1,88 @@
+// The lists of a server: its runs, what can be run, and two runs side by side.
+
+/** The form that begins a run. */
+function startForm(projects) {
+  const choose = (label, name, values) => (values.length > 1 ? el("label", {}, label, el("select", { name }, values.map((each) => el("option", { value: each }, each)))) : null);
+  const entries = el("span", {});
+  const project = choose("Project", "project", projects.map((each) => each.name));
+  const fill = () => {
+    const chosen = projects.find((each) => project && each.name === project.querySelector("select").value) || projects[0];
+    entries.replaceChildren(...[choose("Run", "entry", chosen.entries)].filter(Boolean));
+  };
+  if (project) project.addEventListener("change", fill);
+  fill();
+  return messageForm("Start", async (text, form) => {
+    const value = (name) => (form.elements[name] ? form.elements[name].value.trim() : "");
+    const first = (projects.find((each) => each.name === value("project")) || projects[0]).entries[0];
+    const body = { input: text || null, thread: value("thread") || null, project: value("project") || null, entry: value("entry") === first ? null : value("entry") || null };
+    location.href = `/runs/${(await ask("POST", "/api/runs", body)).run_id}`;
+  }, [project, entries, el("label", {}, "Conversation", el("input", { name: "thread", placeholder: "none", autocomplete: "off", maxlength: 200 }))], "Input; leave it empty for the default");
+}
+
+/** A form with a text; what fails is said below it. */
+function messageForm(verb, send, more, placeholder) {
+  const text = el("textarea", { rows: 2, placeholder, "aria-label": "Input" }), fault = el("p", { class: "fault", role: "alert" });
+  const form = el("form", { class: "message-form" }, text, el("div", { class: "options" }, more, el("button", { type: "submit", class: "main" }, verb)), fault);
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    fault.textContent = "";
+    try { await send(text.value.trim(), form); } catch (error) { fault.textContent = error.message; }
+  });
+  text.addEventListener("keydown", (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit(); });
+  return form;
+}
+
+/** The table of runs, in which two can be chosen to be compared. */
+function runTable(runs, chosen, several) {
+  if (!runs.length) return el("p", { class: "empty" }, "No runs are recorded yet.");
+  const head = ["", "Run", "Status", several ? "Project" : null, "Model", "Tokens", "Cost", "Started", "Time"].filter((text) => text !== null);
+  return el("table", { class: "runs" }, el("thead", {}, el("tr", {}, head.map((text) => el("th", { scope: "col" }, text)))), el("tbody", {}, runs.map((run) => {
+    const box = el("input", { type: "checkbox", "aria-label": `Compare ${run.run_id.slice(0, 8)}`, onchange: () => { chosen[box.checked ? "add" : "delete"](run.run_id); compareLink(chosen); } });
+    box.checked = chosen.has(run.run_id);
+    const used = run.usage || {};
+    return el("tr", {}, el("td", {}, box),
+      el("th", { scope: "row" }, el("a", { href: `/runs/${run.run_id}` }, line(run.entry, 60)), " ", el("code", { class: "dim" }, run.run_id.slice(0, 8)), run.thread_id ? el("span", { class: "dim" }, ` in ${line(run.thread_id, 30)}`) : ""),
+      el("td", {}, chip(run.status), run.questions ? el("span", { class: "chip waiting" }, count(run.questions, "question")) : null), several ? el("td", {}, line(run.project, 40)) : null,
+      el("td", {}, line(run.models[0] || "\u2013", 40)), el("td", {}, used.total_tokens ? number(used.total_tokens) : "\u2013"), el("td", {}, dollars(used.cost_usd) || "\u2013"),
+      el("td", {}, clock(run.started)), el("td", {}, run.finished ? seconds(run.finished - run.started) : "\u2013"));
+  })));
+}
+
+function compareLink(chosen) {
+  const link = document.getElementById("compare");
+  link.hidden = chosen.size !== 2;
+  link.href = "/compare?" + new URLSearchParams([...chosen].map((id, at) => [["second", "first"][at], id]));
+}
+
+/** Two runs side by side. */
+function comparison(data) {
+  const { parting } = data;
+  const lines = (texts) => el("pre", { class: "diff" }, texts.map((text) => el("span", { class: /^\+(?!\+\+)/.test(text) ? "added" : /^-(?!--)/.test(text) ? "removed" : "" }, visible(text), "\n")));
+  const [head, ...rows] = data.rows;
+  return [section("Where they parted", parting ? [el("p", {}, el("b", {}, visible(parting.where)), ": ", visible(parting.what)), parting.diff.length ? lines(parting.diff) : null] : el("p", {}, "All requests and answers are the same.")),
+    section("What they came to", el("table", {}, el("thead", {}, el("tr", {}, head.map((text, at) => el("th", { scope: "col" }, at ? el("a", { href: `/runs/${data.runs[at - 1].run_id}` }, line(text)) : "")))),
+      el("tbody", {}, rows.map(([name, ...values]) => el("tr", {}, el("th", { scope: "row" }, line(name)), values.map((text) => el("td", {}, line(text)))))))),
+    data.output_diff.length ? section("Output", lines(data.output_diff)) : null];
+}
+
+/** A question that a run waits for. */
+function questionCard(question, answer) {
+  const fault = el("p", { class: "fault", role: "alert" });
+  const give = async (value, note) => {
+    try { await answer({ answer: value, digest: question.digest, ...(note ? { note } : {}) }); } catch (error) { fault.textContent = error.message; }
+  };
+  const button = (text, act, kind) => el("button", { type: "button", class: kind, onclick: act }, text);
+  if (question.kind === "question") {
+    const field = el("input", { "aria-label": "Answer", autocomplete: "off" });
+    const form = el("form", { class: "options" }, question.choices.map((choice) => button(line(choice, 80), () => give(choice))), question.choices.length ? null : [field, el("button", { type: "submit", class: "main" }, "Answer")]);
+    form.addEventListener("submit", (event) => { event.preventDefault(); give(field.value); });
+    return el("div", { class: "question" }, el("h2", {}, el("code", {}, visible(question.agent)), " asks"), value(question.text), form, fault);
+  }
+  const note = el("input", { placeholder: "Why not, for the model", "aria-label": "Reason for a denial", autocomplete: "off" });
+  const allowed = question.answers, many = question.identical > 1;
+  return el("div", { class: "question" }, el("h2", {}, "Allow ", el("code", {}, visible(question.tool)), "?"),
+    el("p", { class: "dim" }, visible(question.agent), " \u00b7 ", visible(question.reason || question.description || "")), fields(question.args),
+    question.diff ? el("pre", { class: "diff" }, question.diff.split("\n").map((text) => el("span", { class: text[0] === "+" ? "added" : text[0] === "-" ? "removed" : "" }, visible(text), "\n"))) : null,
+    el("div", { class: "options" }, button(many ? "Allow one" : "Allow", () => give("once"), "main"), many && allowed.includes("all") ? button(`Allow all ${question.identical}`, () => give("all")) : null,
+      button("Deny", () => give("deny", note.value.trim())), note, allowed.includes("abort") ? button("End the run", () => give("abort")) : null), fault);
+}

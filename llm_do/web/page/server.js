@@ -1,0 +1,163 @@
+// The page of a server: it logs in with the key of its address, lists runs, and shows them while they last.
+
+async function ask(method, path, body) {
+  const request = { method, headers: body === undefined ? {} : { "Content-Type": "application/json" }, body: body === undefined ? undefined : JSON.stringify(body) };
+  let answer;
+  try { answer = await fetch(path, request); } catch { throw new Error("The server doesn't answer; it may have been stopped."); }
+  const text = await answer.text();
+  if (answer.ok) return text ? JSON.parse(text) : null;
+  let problem = {};
+  try { problem = JSON.parse(text).error; } catch { /* not from us */ }
+  throw Object.assign(new Error([problem.message || `the server answered ${answer.status}`, problem.hint].filter(Boolean).join(". ")), { status: answer.status });
+}
+
+const server = {
+  async start() {
+    page.start(null);
+    document.getElementById("title").before(el("a", { href: "/", class: "home", title: "All runs" }, "llm-do"));
+    this.box = el("section", { id: "home" });
+    document.getElementById("main").before(el("div", { id: "questions" }), this.box);
+    const key = new URLSearchParams(location.hash.slice(1)).get("key");
+    try {
+      if (key) {
+        await ask("POST", "/api/session", { key });
+        history.replaceState(null, "", location.pathname + location.search);
+      }
+      const [, name, id] = location.pathname.split("/");
+      if (name === "runs") await this.run(id);
+      else if (name === "compare") await this.compare();
+      else await this.home();
+    } catch (error) {
+      this.list(el("div", { class: "banner interrupted" }, el("h2", {}, error.status === 401 ? "This page has no key" : "That didn't work"), el("p", {}, visible(error.message))));
+    }
+  },
+
+  list(...content) {
+    document.body.classList.add("listing");
+    this.box.replaceChildren(...content.flat().filter(Boolean));
+  },
+
+  async home() {
+    const { projects } = await ask("GET", "/api/projects");
+    document.title = "Runs \u00b7 llm-do";
+    document.getElementById("title").replaceChildren(el("h1", {}, projects.map((each) => each.name).join(", ")), el("p", { class: "dim" }, projects.length === 1 ? visible(projects[0].description || "") : count(projects.length, "project")));
+    const chosen = new Set(), table = el("div", {});
+    const status = el("select", { "aria-label": "Status" }, ["", "running", "completed", "failed", "denied", "interrupted", "suspended", "stopped", "limited", "provider_failed"].map((each) => el("option", { value: each }, each.replace("_", " ") || "all runs")));
+    this.list(startForm(projects), el("div", { class: "options" }, status, el("a", { id: "compare", hidden: true }, "Compare the two")), table);
+    const refresh = async () => {
+      const { runs } = await ask("GET", `/api/runs?limit=100${status.value ? `&status=${status.value}` : ""}`);
+      const text = JSON.stringify(runs);
+      if (text !== this.shown) table.replaceChildren(runTable(runs, chosen, projects.length > 1));
+      this.shown = text;
+    };
+    status.addEventListener("change", refresh);
+    await refresh();
+    setInterval(() => { if (!document.hidden) refresh().catch(() => {}); }, 2000);
+  },
+
+  async compare() {
+    const data = await ask("GET", `/api/compare${location.search}`);
+    document.getElementById("title").replaceChildren(el("h1", {}, "Two runs"));
+    this.list(comparison(data));
+  },
+
+  async run(id) {
+    const doc = await ask("GET", `/api/runs/${id}`);
+    Object.assign(this, { id: doc.run.run_id, here: doc.here });
+    const run = new Run(doc);
+    page.open(run);
+    this.buttons();
+    this.ask(doc.questions);
+    if (run.finished) return;
+    this.source = new EventSource(`/api/runs/${this.id}/events?after=${run.events.length ? run.events[run.events.length - 1].seq : -1}`);
+    this.source.addEventListener("message", (message) => this.heard(JSON.parse(message.data)));
+    this.source.addEventListener("end", () => { this.source.close(); for (const what of ["requests", "questions"]) this.later(what, 0); });
+    setInterval(() => { if (run.running && !document.hidden) this.draw(); }, 1000);
+  },
+
+  heard(event) {
+    const { run } = page;
+    run.add(event);
+    this.draw();
+    if (event.type === "usage") this.later("requests", 300);
+    if (["tool_call", "approval_requested", "approval_resolved", "tool_result"].includes(event.type) || ENDED.has(event.type)) this.later("questions", 30);
+  },
+
+  later(what, wait) {
+    clearTimeout(this[`${what}Timer`]);
+    this[`${what}Timer`] = setTimeout(() => this[what]().catch(() => {}), wait);
+  },
+
+  /** Draw what is new, at most once a frame. */
+  draw() {
+    if (this.drawing) return;
+    this.drawing = true;
+    requestAnimationFrame(() => {
+      this.drawing = false;
+      const { run, tree, detail } = page, { scrollTop } = detail.box;
+      const atEnd = tree.scroll.scrollTop + tree.scroll.clientHeight >= tree.scroll.scrollHeight - 40;
+      if (tree.words) tree.find(page.finder.value);
+      else tree.refresh();
+      if (atEnd && !tree.selected) tree.scroll.scrollTop = tree.scroll.scrollHeight;
+      page.title();
+      const row = tree.selected, mark = `${row ? row.events.length : run.events.length} ${row ? run.state(row) : run.status} ${run.requests.length}`;
+      if (mark !== this.mark && !detail.box.contains(document.activeElement.closest("details, input"))) {
+        detail.show(run, row);
+        detail.box.scrollTop = scrollTop;
+      }
+      this.mark = mark;
+    });
+  },
+
+  async requests() {
+    const doc = await ask("GET", `/api/runs/${this.id}`);
+    page.run.setRequests(doc);
+    this.here = doc.here;
+    Object.assign(page.run.record, doc.run);
+    for (const event of doc.events) page.run.add(event);
+    this.mark = "";
+    this.draw();
+    this.buttons();
+  },
+
+  async questions() {
+    this.ask((await ask("GET", `/api/runs/${this.id}/questions`)).questions);
+  },
+
+  ask(questions) {
+    const box = document.getElementById("questions"), text = JSON.stringify(questions);
+    if (text === this.asked) return;
+    this.asked = text;
+    box.replaceChildren(...questions.map((each) => questionCard(each, async (answer) => {
+      try {
+        await ask("POST", `/api/runs/${this.id}/questions/${each.id}`, answer);
+      } catch (error) {
+        if (error.status === 409) this.tell(`${line(each.tool || "The question")}: ${error.message}`);
+        throw error;
+      } finally { this.later("questions", 100); }
+    })));
+  },
+
+  /** Say something for a while. */
+  tell(text) {
+    const said = el("p", { class: "said", role: "alert" }, text);
+    document.getElementById("questions").before(said);
+    setTimeout(() => said.remove(), 8000);
+  },
+
+  buttons() {
+    const { run } = page, { record } = run, box = document.getElementById("actions");
+    const act = (text, does) => el("button", { type: "button", class: "act", onclick: (event) => { event.target.disabled = true; does().catch((error) => { event.target.disabled = false; alert(error.message); }); } }, text);
+    for (const old of box.querySelectorAll(".act, form")) old.remove();
+    if (run.running && this.here) box.append(act("Stop", () => ask("DELETE", `/api/runs/${this.id}`)));
+    if (!run.running && record.thread_id) {
+      const form = messageForm("Send", async (text) => {
+        location.href = `/runs/${(await ask("POST", "/api/runs", { input: text, entry: record.entry, thread: record.thread_id, project: run.project })).run_id}`;
+      }, [], `Continue ${line(record.thread_id, 30)}`);
+      form.classList.add("act", "chat");
+      box.append(form);
+    }
+  },
+};
+
+if (!embedded) server.start();

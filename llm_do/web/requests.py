@@ -1,0 +1,78 @@
+"""What is read of a request: its body, its parameters, its user. Whatever is wrong with them is a `BadRequestError`."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, cast
+
+from llm_do.errors import UsageError
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+__all__ = ["BadRequestError", "json_body", "number_of", "text_of", "user_of"]
+
+
+class BadRequestError(UsageError):
+    """A request can't be read.
+
+    Args:
+        message: What is wrong with it.
+        status_code: The status of the response.
+    """
+
+    def __init__(self, message: str, status_code: int = 422) -> None:
+        super().__init__(message)
+        self.status_code = status_code
+
+
+async def json_body(request: Request, *known: str) -> dict[str, Any]:
+    """Return the JSON object of a request, which has these fields only; any if none are named.
+
+    Raises:
+        BadRequestError: It isn't one.
+    """
+    try:
+        body: object = json.loads(await request.body())
+    except (ValueError, RecursionError):
+        raise BadRequestError("the body is no JSON", 400) from None
+    if not isinstance(body, dict):
+        raise BadRequestError("the body has to be a JSON object")
+    found = cast("dict[str, Any]", body)
+    unknown = [name for name in found if known and name not in known]
+    if unknown:
+        raise BadRequestError(f"there is no field {unknown[0]!r}; fields are {', '.join(known)}")
+    return found
+
+
+def text_of(body: dict[str, Any], name: str) -> str | None:
+    """Return a field that is a text, or None if it is absent.
+
+    Raises:
+        BadRequestError: It is something else, or empty.
+    """
+    value = body.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value.strip():
+        raise BadRequestError(f"`{name}` has to be a text")
+    return value
+
+
+def number_of(request: Request, name: str, default: int, most: int) -> int:
+    """Return a parameter that is a number from 1 to `most`.
+
+    Raises:
+        BadRequestError: It isn't.
+    """
+    text = request.query_params.get(name)
+    if text is None:
+        return default
+    if not text.isascii() or not text.isdecimal() or not 1 <= int(text[:10]) <= most:
+        raise BadRequestError(f"`{name}` has to be a number from 1 to {most}")
+    return int(text)
+
+
+def user_of(request: Request) -> str | None:
+    """Return the user that the request's key belongs to."""
+    return request.scope.get("llm_do.user")
