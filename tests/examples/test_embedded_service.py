@@ -1,4 +1,4 @@
-"""The service example as it is used: a server process, clients, answers by a second request, one that leaves."""
+"""The service example as it is used: a server process, two users, and answers by another request."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ def server(folder: Path) -> Iterator[str]:
     listening = socket.create_server(("127.0.0.1", 0))
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
     environment.pop("LLM_DO_MODEL", None)
+    environment["SERVICE_KEYS"] = "ann=ann-key,bob=bob-key"
     process = subprocess.Popen(
         [sys.executable, "-m", "uvicorn", "service:app", "--fd", str(listening.fileno()), "--log-level", "warning"],
         cwd=folder,
@@ -49,93 +51,63 @@ def server(folder: Path) -> Iterator[str]:
         assert process.wait(120) in (0, -15)
 
 
-async def events_of(response: Any) -> AsyncIterator[tuple[str, Any]]:
-    """The events of a stream: name and data."""
-    name = ""
-    async for line in response.aiter_lines():
-        if line.startswith("event: "):
-            name = line.removeprefix("event: ")
-        elif line.startswith("data: "):
-            yield name, json.loads(line.removeprefix("data: "))
+def client(server: str, key: str) -> Any:
+    headers = {"Authorization": f"Bearer {key}"}
+    return httpx.Client(base_url=server, timeout=120, trust_env=False, headers=headers)
 
 
-async def until(events: AsyncIterator[tuple[str, Any]], expected: str) -> tuple[list[Any], Any]:
-    """Read up to an event of that name; return the events before it and its data."""
-    before: list[Any] = []
-    async for name, data in events:
-        if name == expected:
-            return before, data
-        before.append(data)
-    raise AssertionError(f"the stream ended without {expected}: {before}")
+def wait_for(look: Callable[[], Any]) -> Any:
+    """Wait until something is there, and return it."""
+    until = time.monotonic() + 120
+    while not (found := look()):
+        assert time.monotonic() < until, "it never came"
+        time.sleep(0.05)
+    return found
 
 
-def client(server: str) -> Any:
-    return httpx.AsyncClient(base_url=server, timeout=120, trust_env=False)
+def events_of(client: Any, run: str) -> list[dict[str, Any]]:
+    """The events of a run up to its end."""
+    found: list[dict[str, Any]] = []
+    with client.stream("GET", f"/api/runs/{run}/events") as response:
+        assert response.headers["content-type"].startswith("text/event-stream")
+        found += [json.loads(line[6:]) for line in response.iter_lines() if line.startswith("data: ")]
+    return found[:-1]
 
 
-@pytest.mark.slow
-def test_a_run_streams_its_events_and_is_answered_by_a_second_request(server: str) -> None:
-    async def main() -> None:
-        async with client(server) as http, http.stream("POST", "/runs", json={"input": "Hello"}) as response:
-            assert response.headers["content-type"].startswith("text/event-stream")
-            events = events_of(response)
-            before, question = await until(events, "question")
-            assert (question["tool"], question["agent"]) == ("send_letter", "letter/2/clerk")
-            assert question["args"] == {"text": "Dear neighbours, Hello Kindly, the house"}
-            assert before[-1]["type"] == "approval_requested"
+def test_a_run_streams_its_events_and_is_answered_by_another_request(server: str) -> None:
+    with client(server, "ann-key") as ann, client(server, "bob-key") as bob:
+        wait_for(lambda: _answers(ann))
+        run = ann.post("/api/runs", json={"input": "Hello"}).json()["run_id"]
+        question = wait_for(lambda: ann.get(f"/api/runs/{run}/questions").json()["questions"])[0]
+        assert (question["tool"], question["agent"]) == ("send_letter", "letter/2/clerk")
+        assert question["args"] == {"text": "Dear neighbours, Hello Kindly, the house"}
 
-            wrong = await http.post("/answers/q1", json={"answer": "once"})
-            nonsense = await http.post(f"/answers/{question['id']}", json={"answer": "maybe"})
-            lasting = await http.post(f"/answers/{question['id']}", json={"answer": "always"})
-            assert (wrong.status_code, nonsense.status_code, lasting.status_code) == (404, 422, 422)
-            answered = await http.post(f"/answers/{question['id']}", json={"answer": "once"})
-            assert answered.status_code == 204
+        place = f"/api/runs/{run}/questions/{question['id']}"
+        assert bob.post(place, json={"answer": "once", "digest": question["digest"]}).status_code == 404
+        assert bob.get("/api/runs").json()["runs"] == []
+        assert ann.post(place, json={"answer": "always", "digest": question["digest"]}).status_code == 422
+        assert ann.post(place, json={"answer": "once", "digest": question["digest"]}).status_code == 204
 
-            after, ended = await until(events, "run_finished")
-            assert ended["output"] == "Done: a letter of 6 words is in the post"
-            received = [*before, *after, ended]
-            assert [item["seq"] for item in received] == list(range(len(received)))
-            assert [item async for item in events] == []
-            late = await http.post(f"/answers/{question['id']}", json={"answer": "once"})
-            assert late.status_code == 404
-
-    asyncio.run(main())
+        events = events_of(ann, run)
+        assert [each["seq"] for each in events] == list(range(len(events)))
+        assert events[-1]["output"] == "Done: a letter of 6 words is in the post"
+        assert {each["user_id"] for each in ann.get("/api/runs").json()["runs"]} == {"ann"}
 
 
-@pytest.mark.slow
-def test_a_client_that_disconnects_ends_only_its_own_run(server: str) -> None:
-    async def main() -> None:
-        async with client(server) as http:
-            async with http.stream("POST", "/runs", json={"input": "stays"}) as stays:
-                staying = events_of(stays)
-                _, mine = await until(staying, "question")
-                async with client(server) as other, other.stream("POST", "/runs", json={"input": "goes"}) as goes:
-                    # Its question is put although the first one is still open: neither keeps the other waiting.
-                    _, theirs = await until(events_of(goes), "question")
-                    assert len((await http.get("/runs")).json()["runs"]) == 2
-                async with asyncio.timeout(120):
-                    while len((await http.get("/runs")).json()["runs"]) != 1:
-                        pass
-                gone = await http.post(f"/answers/{theirs['id']}", json={"answer": "once"})
-                assert gone.status_code == 404
-
-                await http.post(f"/answers/{mine['id']}", json={"answer": "deny", "note": "not today"})
-                _, ended = await until(staying, "run_finished")
-                assert "not today" in ended["output"]
-            async with asyncio.timeout(120):
-                while (await http.get("/runs")).json()["runs"]:
-                    pass
-
-    asyncio.run(main())
+def _answers(http: Any) -> bool:
+    try:
+        return http.get("/api/projects").status_code == 200
+    except httpx.TransportError:
+        return False
 
 
-@pytest.mark.slow
-def test_an_invalid_request_is_refused_before_anything_runs(server: str) -> None:
-    async def main() -> None:
-        async with client(server) as http, http.stream("POST", "/runs", content=b"not JSON") as response:
-            assert [name async for name, _ in events_of(response)] == ["refused"]
+def test_keys_are_read_with_their_users(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SERVICE_KEYS", "ann=one, bob=two=2,,nothing")
+    names: dict[str, Any] = {"__file__": str(folder / "service.py"), "__name__": "service"}
+    exec(compile((folder / "service.py").read_text(encoding="utf-8"), "service.py", "exec"), names)  # noqa: S102
 
-    asyncio.run(main())
+    assert names["KEYS"] == {"one": "ann", "two=2": "bob"}
+    assert names["app"].key == "one"
 
 
 def test_the_notebook_runs_inside_a_running_event_loop(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
