@@ -16,7 +16,6 @@ from llm_do.runtime.record.stored_records import Filter, RunFilter, RunRecord
 from llm_do.ui.live.run_comparison import ComparedRun, RunComparison
 from llm_do.web.event_stream import event_stream, last_seen
 from llm_do.web.openapi import DESCRIPTION
-from llm_do.web.questions import AnsweredError
 from llm_do.web.requests import BadRequestError, json_body, number_of, text_of, user_of
 from llm_do.web.run_document import document_text, stored_document
 from llm_do.web.served_project import ServedProject
@@ -46,6 +45,7 @@ class Api:
             Route("/api/runs/{run}", self.run, methods=["GET"]),
             Route("/api/runs/{run}", self.cancel, methods=["DELETE"]),
             Route("/api/runs/{run}/events", self.events),
+            Route("/api/runs/{run}/test", self.save_test, methods=["POST"]),
             Route("/api/runs/{run}/questions", self.questions, methods=["GET"]),
             Route("/api/runs/{run}/questions/{question}", self.answer, methods=["POST"]),
         ]
@@ -160,11 +160,7 @@ class Api:
         """Answer a question of a run."""
         project, run = await self._found(request.path_params["run"], user_of(request))
         body = await json_body(request, "answer", "digest", "note")
-        try:
-            found = project.questions.answer(run.id, request.path_params["question"], body)
-        except AnsweredError as error:
-            raise _with_status(error, 409) from error
-        if not found:
+        if not project.questions.answer(run.id, request.path_params["question"], body):
             raise BadRequestError("the run has no question with this id", 404)
         return Response(status_code=204)
 
@@ -173,6 +169,16 @@ class Api:
         project, run = await self._found(request.path_params["run"], user_of(request))
         await project.cancel(run)
         return JSONResponse({"run_id": run.id}, 202)
+
+    async def save_test(self, request: Request) -> Response:
+        """Make a test of a run among the project's files, which only the owner of the machine may change."""
+        user = user_of(request)
+        project, run = await self._found(request.path_params["run"], user)
+        await json_body(request)
+        if user is not None:
+            raise BadRequestError("a user's key can't change the project's files", 403)
+        passes, report = await project.save_test(run)
+        return JSONResponse({"passes": passes, "report": report}, 201)
 
     # -- finding
 
@@ -192,9 +198,3 @@ class Api:
             if run is not None:
                 return project, run
         raise BadRequestError("there is no run with this id", 404)
-
-
-def _with_status(error: AnsweredError, status: int) -> BadRequestError:
-    found = BadRequestError(error.message, status)
-    found.hint = error.hint
-    return found

@@ -153,6 +153,17 @@ DESCRIPTION: Mapping[str, Any] = {
                 },
             ),
         },
+        "/api/runs/{run}/test": {
+            "parameters": [_RUN],
+            "post": _operation(
+                "Save a run as a test of its project, with a recording",
+                body=_object(),
+                answers={
+                    **_answer("It is written.", _object(report=_text("The files, and what came of them.")), "201"),
+                    **_NOT_FOUND,
+                },
+            ),
+        },
         "/v1/models": {"get": _operation("List agents, flows and functions as models", answers=_answer("The models."))},
         "/v1/chat/completions": {
             "post": _operation(

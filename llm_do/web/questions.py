@@ -8,21 +8,17 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from llm_do.errors import UsageError
 from llm_do.runtime.approval.broker import Answer, ApprovalDecision, ApprovalRequest
 from llm_do.runtime.context.user_questions import UserQuestion
+from llm_do.web.requests import BadRequestError
 
-__all__ = ["ANSWERS", "AnsweredError", "Questions"]
+__all__ = ["ANSWERS", "Questions"]
 
 ANSWERS: tuple[Answer, ...] = ("once", "all", "deny", "abort")
 """The answers that clients may give. None of them lasts: a client must not decide for the next one."""
 
 MOST_ANSWERED = 1000
 """Answered questions that are remembered, so that a second answer is told from one to a question that never was."""
-
-
-class AnsweredError(UsageError):
-    """A question has been answered already, or isn't the one that was shown."""
 
 
 @dataclass(eq=False, slots=True)
@@ -85,26 +81,25 @@ class Questions:
         """Answer a question; returns whether there is or was one with this id.
 
         Raises:
-            AnsweredError: It has been answered, or the digest isn't that of what it shows.
-            UsageError: The answer isn't one that the question accepts.
+            BadRequestError: It has been answered, the digest isn't that of what it shows, or it doesn't accept the answer.
         """
         waiting = self._waiting.get(id)
         if waiting is None or waiting.run_id != run_id or waiting.answer.done():
             if id in self._answered or (waiting is not None and waiting.answer.done()):
-                raise AnsweredError("the question has been answered already")
+                raise BadRequestError("the question has been answered already", 409)
             return False
         answer: Any = data.get("answer")
         if waiting.data["kind"] == "question":
             if not isinstance(answer, str):
-                raise UsageError("`answer` has to be a text")
+                raise BadRequestError("`answer` has to be a text")
             waiting.answer.set_result(answer)
             return True
         if data.get("digest") != waiting.data["digest"]:
-            raise AnsweredError("the question shows something else now", hint="Read it again, and send its `digest`.")
+            raise BadRequestError("the question shows something else now: read it again, and send its `digest`", 409)
         if answer not in waiting.data["answers"]:
-            raise UsageError(f"`answer` has to be one of {', '.join(waiting.data['answers'])}")
+            raise BadRequestError(f"`answer` has to be one of {', '.join(waiting.data['answers'])}")
         note = data.get("note", "")
         if not isinstance(note, str):
-            raise UsageError("`note` has to be a text")
+            raise BadRequestError("`note` has to be a text")
         waiting.answer.set_result(ApprovalDecision(answer, note=note))
         return True

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, cast
 
-from llm_do.errors import UsageError
-
 if TYPE_CHECKING:
     from starlette.requests import Request
 
 __all__ = ["BadRequestError", "json_body", "number_of", "text_of", "user_of"]
 
 
-class BadRequestError(UsageError):
-    """A request can't be read.
+class BadRequestError(Exception):
+    """A request can't be carried out; a program reads why.
 
     Args:
         message: What is wrong with it.
@@ -23,6 +21,7 @@ class BadRequestError(UsageError):
 
     def __init__(self, message: str, status_code: int = 422) -> None:
         super().__init__(message)
+        self.message = message
         self.status_code = status_code
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 import uuid
+from asyncio.subprocess import DEVNULL, PIPE, STDOUT
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from llm_do.errors import InputError, LlmDoError, UsageError
+from llm_do.errors import InputError, LlmDoError
 from llm_do.project.project import Project
 from llm_do.runtime.approval.broker import RunApprovalPolicy
 from llm_do.runtime.record.results import RunResult
@@ -19,8 +22,12 @@ from llm_do.runtime.record.subscription import Subscription
 from llm_do.runtime.runtime import Runtime
 from llm_do.threads.opened_stores import open_store
 from llm_do.web.questions import ANSWERS, Questions
+from llm_do.web.requests import BadRequestError
 
 __all__ = ["ServedProject"]
+
+LONGEST_TEST = 300
+"""Seconds that making a test may take."""
 
 
 @dataclass(eq=False, slots=True)
@@ -110,17 +117,42 @@ class ServedProject:
         """End a run.
 
         Raises:
-            UsageError: It has ended, or another process runs it.
+            BadRequestError: It has ended, or another process runs it.
         """
         active = self._active.get(run.id)
         if active is not None:
             active.runtime.interrupt()
         elif run.finished is not None:
-            raise UsageError(f"run {run.id} has ended ({run.status})")
+            raise BadRequestError(f"run {run.id} has ended ({run.status})", 409)
         elif run.status == "running":
-            raise UsageError(f"another process runs {run.id}", hint="End it where it was started, with Ctrl-C.")
+            raise BadRequestError(f"another process runs {run.id}: end it where it was started", 409)
         else:
             await self._store.drop_run(run.id)
+
+    async def save_test(self, run: RunRecord) -> tuple[bool, str]:
+        """Make a test of a run, as `llm-do test --from` does; returns whether it passes, and the report.
+
+        A process of its own does it, since a test runs in a working directory of its own.
+
+        Raises:
+            BadRequestError: No test can be made of the run.
+        """
+        words = ("-m", "llm_do", "test", str(self.project.root), "--from", run.id)
+        environment = {**os.environ, "NO_COLOR": "1"}
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, *words, stdin=DEVNULL, stdout=PIPE, stderr=STDOUT, env=environment
+        )
+        try:
+            output, _ = await asyncio.wait_for(process.communicate(), LONGEST_TEST)
+        except TimeoutError:
+            raise BadRequestError(f"the test took more than {LONGEST_TEST} seconds", 504) from None
+        finally:
+            with suppress(ProcessLookupError):
+                process.kill()
+        report = output.decode("utf-8", "replace").strip()
+        if process.returncode not in (0, 1):
+            raise BadRequestError(report.removeprefix("error: ") or "the test could not be made")
+        return process.returncode == 0, report
 
     async def aclose(self) -> None:
         """End what the server runs, and close the store."""

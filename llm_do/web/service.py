@@ -64,7 +64,7 @@ class Service:
     ) -> None:
         given = [projects] if isinstance(projects, Project) else list(projects)
         if not given:
-            raise UsageError("a service needs a project")
+            raise UsageError("a service needs a project", hint="Pass `Project.load(PATH)`.")
         keys = {new_key(): None} if keys is None else keys
         if not keys or not all(keys):
             raise UsageError("a service needs a key", hint="Leave `keys` out, and read `key`.")
@@ -76,7 +76,12 @@ class Service:
                 *ChatCompletions(self.projects).routes,
                 *(Route(path, _page) for path in PAGES),
             ],
-            exception_handlers={LlmDoError: _refused, 404: _http_problem, 405: _http_problem},
+            exception_handlers={
+                LlmDoError: _refused,
+                BadRequestError: _bad_request,
+                404: _http_problem,
+                405: _http_problem,
+            },
             lifespan=self._lifespan,
         )
         self._app = Access(app, keys=keys, hosts=hosts, public=_PublicPages())
@@ -122,15 +127,18 @@ async def _page(_: Request) -> Response:
 
 async def _refused(_: Request, error: Exception) -> Response:
     assert isinstance(error, LlmDoError)
-    if isinstance(error, BadRequestError):
-        status = error.status_code
-    elif isinstance(error, ThreadConflict):
+    if isinstance(error, ThreadConflict):
         status = 409
     elif isinstance(error, InputError | UsageError):
         status = 422
     else:
         status = 503 if isinstance(error, StoreError) else 500
     return problem(status, error.message, error.hint)
+
+
+async def _bad_request(_: Request, error: Exception) -> Response:
+    assert isinstance(error, BadRequestError)
+    return problem(error.status_code, error.message)
 
 
 async def _http_problem(_: Request, error: Any) -> Response:

@@ -286,7 +286,7 @@ def test_a_run_is_ended(desk: Served) -> None:
     assert desk.http.delete(f"/api/runs/{run}").status_code == 202
     assert desk.ended(run)["run"]["status"] == "interrupted"
     again = desk.http.delete(f"/api/runs/{run}")
-    assert (again.status_code, "has ended" in again.json()["error"]["message"]) == (422, True)
+    assert (again.status_code, "has ended" in again.json()["error"]["message"]) == (409, True)
 
 
 def test_a_thread_is_continued(desk: Served) -> None:
@@ -313,6 +313,21 @@ def test_two_runs_are_compared(desk: Served) -> None:
     assert found["same_output"]
     assert desk.http.get("/api/compare?first=x").status_code == 404
     assert desk.http.get("/api/compare").status_code == 422
+
+
+def test_a_run_is_saved_as_a_test_of_its_project_by_its_owner_only(desk: Served) -> None:
+    run = desk.start(entry="shop", input="What is tea?")
+    desk.ended(run)
+    saved = desk.http.post(f"/api/runs/{run}/test", json={})
+    folder = desk.service.projects[0].project.root / "tests"
+
+    assert (saved.status_code, saved.json()["passes"]) == (201, True), saved.text
+    assert "wrote tests/" in saved.json()["report"]
+    assert list(folder.glob("*.test.yaml"))
+    ann = httpx.Client(base_url=desk.url, headers={"Authorization": f"Bearer {ANN}"}, trust_env=False, timeout=30)
+    mine = ann.post("/api/runs", json={"entry": "shop", "input": "y"}).json()["run_id"]
+    assert ann.post(f"/api/runs/{mine}/test", json={}).status_code == 403
+    ann.close()
 
 
 @pytest.mark.parametrize(

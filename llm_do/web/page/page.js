@@ -69,9 +69,12 @@ const page = {
   },
 
   help() {
+    this.dialog("Keyboard", el("dl", { class: "fields" }, HELP.flatMap(([keys, does]) => [el("dt", {}, keys.split(" ").map((key) => el("kbd", {}, key))), el("dd", {}, does)])));
+  },
+
+  dialog(title, content) {
     const dialog = document.getElementById("help");
-    const close = el("button", { type: "button", onclick: () => dialog.close() }, "Close");
-    dialog.replaceChildren(el("h2", { id: "help-title" }, "Keyboard"), el("dl", { class: "fields" }, HELP.flatMap(([keys, does]) => [el("dt", {}, keys.split(" ").map((key) => el("kbd", {}, key))), el("dd", {}, does)])), close);
+    dialog.replaceChildren(el("h2", { id: "help-title" }, title), content, el("button", { type: "button", onclick: () => dialog.close() }, "Close"));
     if (!dialog.open) dialog.showModal();
   },
 

@@ -150,6 +150,10 @@ const server = {
     const act = (text, does) => el("button", { type: "button", class: "act", onclick: (event) => { event.target.disabled = true; does().catch((error) => { event.target.disabled = false; alert(error.message); }); } }, text);
     for (const old of box.querySelectorAll(".act, form")) old.remove();
     if (run.running && this.here) box.append(act("Stop", () => ask("DELETE", `/api/runs/${this.id}`)));
+    if (run.finished) box.append(act("Save as a test", async () => {
+      const { passes, report } = await ask("POST", `/api/runs/${this.id}/test`, {});
+      page.dialog(passes ? "Saved as a test" : "Saved as a test, which doesn't pass", block(report, "data"));
+    }));
     if (!run.running && record.thread_id) {
       const form = messageForm("Send", async (text) => {
         location.href = `/runs/${(await ask("POST", "/api/runs", { input: text, entry: record.entry, thread: record.thread_id, project: run.project })).run_id}`;
