@@ -81,7 +81,7 @@ class Questions:
         """Answer a question; returns whether there is or was one with this id.
 
         Raises:
-            BadRequestError: It has been answered, the digest isn't that of what it shows, or it doesn't accept the answer.
+            BadRequestError: It has been answered, shows something else than the digest is of, or doesn't accept this.
         """
         waiting = self._waiting.get(id)
         if waiting is None or waiting.run_id != run_id or waiting.answer.done():
