@@ -103,9 +103,8 @@ class Api:
     async def run(self, request: Request) -> Response:
         """Describe a run with its events, its requests, and the questions that it waits for."""
         project, run = await self._found(request.path_params["run"], user_of(request))
-        document = await stored_document(project.store, run)
+        document = await stored_document(project.store, run, project=project.name)
         more = {
-            "project": project.name,
             "here": project.is_active(run.id),
             "questions": project.questions.of_run(run.id),
         }

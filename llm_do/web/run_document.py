@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from llm_do.runtime.record.exchanges import Exchange
 from llm_do.runtime.record.stored_records import Filter, Observation, RunRecord
-from llm_do.threads.sqlite.sqlite_store import SqliteStore
+from llm_do.threads.sql.sql_store import SqlStore
 from llm_do.ui.live.sent_requests import SentRequests
 
 __all__ = ["VERSION", "document_text", "run_document", "stored_document"]
@@ -63,10 +63,9 @@ def run_document(
     }
 
 
-async def stored_document(store: SqliteStore, run: RunRecord) -> dict[str, Any]:
-    """Describe a run of a store; its project is called as its folder is."""
+async def stored_document(store: SqlStore, run: RunRecord, *, project: str = "") -> dict[str, Any]:
+    """Describe a run of a store, and of the project of that name."""
     recorded = await store.observations(Filter(run_id=run.id))
-    project = store.path.absolute().parent.parent.name if store.path is not None else ""
     return run_document(run, recorded, await store.exchanges(run.id), project=project)
 
 

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from llm_do.cli.actions.stored_runs import found_run
+from llm_do.cli.arguments.target import project_at
 from llm_do.cli.process.streams import warn
 from llm_do.errors import UsageError
+from llm_do.linker.sources.project_root import locate_project
 from llm_do.text.sanitizer import sanitize
-from llm_do.threads.sqlite.sqlite_store import SqliteStore
+from llm_do.threads.sql.sql_store import SqlStore
 
-__all__ = ["check_html_options", "write_page"]
+__all__ = ["check_html_options", "project_name", "write_page"]
 
 STDOUT = "-"
 """The file name that means stdout."""
@@ -34,14 +36,19 @@ def check_html_options(
         check_report_file(Path(file), name="page", option="--html")
 
 
-async def write_page(store: SqliteStore, run: str | None, file: str) -> Sequence[str]:
+def project_name(project: str | None, named: str | None) -> str:
+    """Return what a page calls the project that a command names."""
+    return locate_project(project_at(project, named, quiet=True)).root.resolve().name
+
+
+async def write_page(store: SqlStore, run: str | None, file: str, *, project: str) -> Sequence[str]:
     """Write the page of a run, by default the most recent one; the lines are the page if it goes to stdout."""
     from llm_do.testing.reports.report_file import write_report
     from llm_do.web.page_file import page_file
     from llm_do.web.run_document import stored_document
 
     record = await found_run(store, run)
-    page = page_file(await stored_document(store, record))
+    page = page_file(await stored_document(store, record, project=project))
     if file == STDOUT:
         return [page.removesuffix("\n")]
     write_report(Path(file), page, name="page", option="--html")
