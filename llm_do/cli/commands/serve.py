@@ -18,9 +18,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 def serve(
     projects: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[PROJECT]...", help="Projects; by default that of the current folder.", show_default=False
-        ),
+        typer.Argument(metavar="PROJECT", help="Projects; by default that of the current folder.", show_default=False),
     ] = None,
     *,
     port: Annotated[
@@ -33,6 +31,7 @@ def serve(
             "--allow-host", metavar="NAME", help="Also answer for this host name; repeatable.", show_default=False
         ),
     ] = None,
+    trust: p.Trust = False,
     _debug: p.Debug = False,
 ) -> int:
     """Serve projects on this machine: their runs in a browser, live, and an interface over HTTP.
@@ -48,4 +47,4 @@ def serve(
     """
     from llm_do.cli.actions.serving.serve_action import serve_projects
 
-    return serve_projects(projects or [], port=port, open_browser=not no_browser, hosts=allow_host or [])
+    return serve_projects(projects or [], port=port, open_browser=not no_browser, hosts=allow_host or [], trust=trust)

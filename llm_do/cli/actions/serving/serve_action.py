@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
+from llm_do.cli.actions.admission import admit
 from llm_do.cli.arguments.target import project_at
 from llm_do.cli.process.streams import claim_stdout, warn
 from llm_do.errors import UsageError
@@ -23,7 +24,7 @@ CLOSING = 5
 """Seconds that open connections have to end."""
 
 
-def serve_projects(paths: Sequence[str], *, port: int, open_browser: bool, hosts: Sequence[str]) -> int:
+def serve_projects(paths: Sequence[str], *, port: int, open_browser: bool, hosts: Sequence[str], trust: bool) -> int:
     """Serve projects until the process is interrupted; returns the exit code.
 
     Raises:
@@ -44,7 +45,10 @@ def serve_projects(paths: Sequence[str], *, port: int, open_browser: bool, hosts
             hint="Install it with `pip install 'llm-do[service]'`.",
         ) from error
     results = claim_stdout()
-    projects = [Project.load(project_at(path)) for path in paths] or [Project.load(project_at(None))]
+    found = [project_at(path) for path in paths] or [project_at(None)]
+    for path in found:
+        admit(path, trust=trust)
+    projects = [Project.load(path) for path in found]
     try:
         listening = socket.create_server(("127.0.0.1", port))
     except OSError as error:
