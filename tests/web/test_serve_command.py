@@ -1,0 +1,68 @@
+"""`llm-do serve`: what it prints, what it refuses, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llm_do.cli.actions.serving.serve_action import serve_projects
+from llm_do.errors import UsageError
+from tests.cli.cli_processes import run_forked
+from tests.web.served import wait_for, write_desk
+
+
+@pytest.mark.parametrize("host", ["a/b", "a@b", "a b", "http://a", "a:80", ""])
+def test_a_host_that_is_no_name_is_refused(host: str) -> None:
+    with pytest.raises(UsageError, match="--allow-host takes a host's name"):
+        serve_projects([], port=0, open_browser=False, hosts=[host], trust=False)
+
+
+def test_a_missing_package_is_named_with_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+
+    with pytest.raises(UsageError, match="needs the package uvicorn") as raised:
+        serve_projects([], port=0, open_browser=False, hosts=[], trust=False)
+    assert raised.value.hint == "Install it with `pip install 'llm-do[service]'`."
+
+
+def test_a_port_that_is_taken_is_refused(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        ended = run_forked("serve", ".", "--port", str(port), "--no-browser", cwd=write_desk(tmp_path / "desk"))
+
+    assert (ended.code, ended.out) == (2, "")
+    assert f"port {port} can't be used" in ended.err
+    assert "--port 0" in ended.err
+
+
+@pytest.mark.slow
+def test_it_prints_one_address_and_ends_its_runs_when_it_is_interrupted(tmp_path: Path) -> None:
+    root = write_desk(tmp_path / "desk")
+    words = [sys.executable, "-m", "llm_do", "serve", str(root), "--port", "0", "--no-browser"]
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process: Any = subprocess.Popen(words, **pipes, text=True)
+    base, _, key = process.stdout.readline().strip().partition("/#key=")
+
+    def ask(path: str, body: Any = None) -> Any:
+        headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+        data = None if body is None else json.dumps(body).encode()
+        with urllib.request.urlopen(urllib.request.Request(base + path, data, headers)) as answer:
+            return json.load(answer)
+
+    run = ask("/api/runs", {"input": "Hello"})["run_id"]
+    wait_for(lambda: ask(f"/api/runs/{run}/questions")["questions"])
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+
+    assert (process.returncode, out) == (0, "")
+    assert err.splitlines() == ["serving desk; end it with Ctrl-C"]
+    listed = run_forked("runs", "list", "--format", "json", cwd=root).json
+    assert [(each["run_id"], each["status"]) for each in listed] == [(run, "interrupted")]
