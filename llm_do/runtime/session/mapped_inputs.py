@@ -20,8 +20,8 @@ __all__ = ["MAP_INPUTS", "BatchBudget", "MapInputs"]
 class BatchBudget:
     """What the runs of a batch may cost.
 
-    An input is started only while what has been used and what the runs that haven't ended may use leave room for it, so
-    the total isn't exceeded.
+    An input is started only while what has been used and what the runs that haven't ended may use leave room for it. A
+    run sends no request once its own budget is used up, so it may exceed that by the price of its last requests.
 
     Args:
         total_usd: US dollars for all of them together; needs `each_usd`.
