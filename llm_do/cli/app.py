@@ -56,6 +56,9 @@ ACCESS: Mapping[str, Access] = {
     "approvals list": "reads",
     "approvals revoke": "reads",
     "approvals accept": "reads",
+    "approvals pending": "reads",
+    "approvals show": "reads",
+    "approvals answer": "runs",  # with --resume
     "approvals explain": "looks",
     "approvals replay": "looks",
     "init": "reads",

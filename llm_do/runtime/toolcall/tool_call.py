@@ -229,7 +229,8 @@ class _ToolCall:
         """Have the call decided about; returns the outcome of one that is denied."""
         ctx, call = self.ctx, self.part
         try:
-            decision, info = await ctx.runtime.approver.approve(self._pending(requirement))
+            with busy(ctx):  # what is shown of a call may take long to make; waiting for the answer doesn't count
+                decision, info = await ctx.runtime.approver.approve(self._pending(requirement))
         except BoundToFailError as error:
             return self.ended("failed", _failure_text(error), error)
         finally:
