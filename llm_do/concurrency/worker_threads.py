@@ -57,7 +57,8 @@ class WorkerThreads(Executor):
             if not need_thread:
                 self._idle -= 1
         if need_thread:
-            threading.Thread(target=self._serve, args=(work,), name="llm-do-worker", daemon=True).start()
+            # In a list that the thread empties: a thread keeps its arguments until it ends.
+            threading.Thread(target=self._serve, args=([work],), name="llm-do-worker", daemon=True).start()
         else:
             self._work.put(work)
         return future
@@ -66,8 +67,8 @@ class WorkerThreads(Executor):
         """Start over in a fork, which has none of its parent's threads."""
         self._work, self._lock, self._idle = queue.SimpleQueue(), threading.Lock(), 0
 
-    def _serve(self, first: Callable[[], None]) -> None:
-        work = first
+    def _serve(self, first: list[Callable[[], None]]) -> None:
+        work = first.pop()
         while True:
             work()
             del work

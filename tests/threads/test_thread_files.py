@@ -54,13 +54,13 @@ def test_threads_and_compaction_are_read_from_files(project: Path) -> None:
 
 
 def test_a_store_that_does_not_exist_is_a_diagnostic(tmp_path: Path) -> None:
-    write(tmp_path, {"threads": {"store": "postgresql://here"}})
+    write(tmp_path, {"threads": {"store": "mysql://here"}})
 
     report = check_project(tmp_path)
 
     assert report.project is None
     assert [item.code for item in report.diagnostics] == ["LD190"]
-    assert "postgresql" in report.diagnostics[0].message
+    assert "mysql" in report.diagnostics[0].message
 
 
 def test_context_providers_are_linked_and_a_wrong_one_is_a_diagnostic(tmp_path: Path) -> None:

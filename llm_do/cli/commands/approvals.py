@@ -151,7 +151,7 @@ def show(
     place: p.Store = None,
     _debug: p.Debug = False,
 ) -> int:
-    """Show one question in full: every argument, and what the call would change.
+    """Show one question in full, with what the call would change.
 
     \b
     Examples:

@@ -11,6 +11,7 @@ import copy
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -133,15 +134,16 @@ def tool_of(
 
     # A copy of the attributes, such as that of `functools.wraps`, belongs to another function.
     key = (id(function), takes_ctx, getattr(function, "__name__", None), function.__doc__)
-    kept: tuple[object, PydanticTool[Any]] | None = getattr(function, _SCHEMA_KEY, None)
+    kept: tuple[object, Any] | None = getattr(function, _SCHEMA_KEY, None)
     if kept is not None and kept[0] == key:
-        schema = kept[1].function_schema
+        # A copy without the function is kept: one with it would keep the function, and all that it reaches, for good.
+        schema = replace(kept[1], function=function)
         return PydanticTool(function, takes_ctx=takes_ctx, name=name, description=description, function_schema=schema)
     # PydanticAI warns if it can't generate a return schema, such as for an iterator.
     suppress_warning("Could not generate return schema for", UserWarning)
     made: PydanticTool[Any] = PydanticTool(function, takes_ctx=takes_ctx, name=name, description=description)
     if isinstance(function, FunctionType):
-        setattr(function, _SCHEMA_KEY, (key, made))
+        setattr(function, _SCHEMA_KEY, (key, replace(made.function_schema, function=cast("Any", None))))
     return made
 
 
