@@ -18,7 +18,7 @@ from llm_do.text.globs import Glob, match_segments, parse_glob
 
 __all__ = ["CLOSED_FOLDERS", "KEY_FILE", "LIBRARY_FOLDERS", "CodeFiles", "CodeKind"]
 
-CodeKind = Literal["manifest", "agent", "python"]
+CodeKind = Literal["manifest", "lock", "agent", "python"]
 
 CLOSED_FOLDERS = (".git", ".llm-do")
 """Folders, at any depth, in which no tool writes."""
@@ -30,6 +30,7 @@ LIBRARY_FOLDERS = ("node_modules",)
 """Folders with code of other languages; Python files in them count as data."""
 
 _MANIFEST = "project.json"
+_LOCK = "llm-do.lock"
 _PYTHON = (".py", ".pyw", ".pyc", ".pth")
 
 
@@ -65,6 +66,8 @@ class CodeFiles:
         name = names[-1]
         if name == _MANIFEST or names == self._manifest:
             return "manifest"
+        if name == _LOCK:
+            return "lock"
         if name.endswith(".agent"):
             return "agent"
         is_python = name.endswith(_PYTHON)

@@ -9,6 +9,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
 from typing import Any, cast
 
 from llm_do._startup.frozen import frozen
@@ -30,11 +31,13 @@ class ListedTool:
         name: The server's own name of it.
         description: What it does.
         schema: The JSON Schema of its arguments.
+        annotations: What it says about its effects, such as `readOnlyHint`.
     """
 
     name: str
     description: str | None
     schema: Mapping[str, Any]
+    annotations: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 def server_digest(config: Mapping[str, Any]) -> str:

@@ -18,6 +18,7 @@ from llm_do._startup.frozen import frozen
 from llm_do._startup.process import paused_collector
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.errors import LinkError
+from llm_do.formats.lock import FILE as LOCK
 from llm_do.linker.analysis.broken_files import broken_names
 from llm_do.linker.analysis.inventory import AgentTools, Inventory, KnownTool, Origin
 from llm_do.linker.analysis.names import Names
@@ -51,6 +52,7 @@ from llm_do.linker.sources.conversion import (
     threads_spec,
 )
 from llm_do.linker.sources.file_lists import stay_inside
+from llm_do.linker.sources.lock_source import read_lock
 from llm_do.linker.sources.project_files import ProjectFiles, read_project
 from llm_do.linker.sources.project_root import ProjectLocation, locate_project
 from llm_do.linker.sources.remembered_tools import remembered_tools
@@ -185,11 +187,14 @@ def _finish(linked: _Linked, found: list[Diagnostic]) -> Project | None:
         entry = unread_entry(linked.files)
     check_escalations(entry, linked.tools, policy, linked.files, linked.names)
     check_kinds(linked.tools, policy, linked.files, linked.names, linked.owners)
+    lock, faults = read_lock(linked.files)
     project = _assemble(linked, entry, policy)
     found += [*linked.python.diagnostics, *linked.names.faults, *linked.references.faults]
-    found += linked.files.new_code.diagnostics()
+    found += [*linked.files.new_code.diagnostics(), *faults]
     if project is None or _has_errors(found):
         return None
+    if lock is not None:
+        project = replace(project, lock=lock, files=[*project.files, project.root / LOCK])
     # What unread files use can't be known, so nothing counts as unused.
     unused = () if linked.python.unread else _unused(linked, project.entry)
     found += unused

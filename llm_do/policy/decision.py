@@ -192,6 +192,10 @@ def _decide_by_default(
 ) -> Decision:
     if policy.default == "deny":
         return Decision("deny", f"{call.tool_name} is denied by default: no rule allows it", source="default")
+    if call.new_tool or call.new_arguments:
+        added = f"its {_listed(call.new_arguments)}" if call.new_arguments else "it"
+        reason = f"{call.tool_name} needs approval: its server has added {added} since it was reviewed"
+        return Decision("ask", reason, source="default")
     if calls_require_approval:
         return Decision(
             "ask", f"{call.tool_name} needs approval: so do all calls of agents in this project", source="default"
@@ -203,6 +207,10 @@ def _decide_by_default(
         why = default_reason or _TRUSTED[call.kind]
         return Decision("allow", f"{call.tool_name} is allowed by default: {why}", source="default")
     return Decision("ask", f"{call.tool_name} needs approval by default: no rule covers it", source="default")
+
+
+def _listed(arguments: Sequence[str]) -> str:
+    return f"argument{'s' if len(arguments) > 1 else ''} {', '.join(arguments)}"
 
 
 _VERBS: Mapping[Effect, str] = {"allow": "is allowed by", "ask": "needs approval under", "deny": "is denied by"}

@@ -79,7 +79,7 @@ def covers(pattern: Pattern, call: ToolCallInfo | PreparedCall) -> frozenset[int
     call = prepared.call
     if prepared.unresolved or (pattern.action is None and not pattern.tool.matches(call.tool_name)):
         return frozenset()
-    if not _agent_matches(pattern, call, fold=False):
+    if not _agent_matches(pattern, call, fold=False) or not _is_reviewed(pattern, call):
         return frozenset()
     everything = frozenset(range(prepared.stages))
     if pattern.action is not None:
@@ -128,6 +128,13 @@ def matches(pattern: Pattern, call: ToolCallInfo | PreparedCall, *, restrictive:
 def applies_to_agent(pattern: Pattern, call: ToolCallInfo) -> bool:
     """Whether a pattern that denies or asks applies to the agent of a call."""
     return _agent_matches(pattern, call, fold=True)
+
+
+def _is_reviewed(pattern: Pattern, call: ToolCallInfo) -> bool:
+    """Whether the author of a rule can have known what a server has added to its tools."""
+    if call.new_tool and pattern.tool.literal is None:
+        return False
+    return not call.new_arguments or pattern.primary is not None or bool(pattern.named)
 
 
 def _agent_matches(pattern: Pattern, call: ToolCallInfo, *, fold: bool) -> bool:

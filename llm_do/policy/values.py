@@ -166,6 +166,9 @@ class ToolCallInfo:
             every resolved argument that isn't primary, such as the directory of a command.
         reads: Names of the arguments whose targets the call reads, as its tool's facts say.
         writes: Names of the arguments whose targets it changes.
+        new_tool: Whether its server has added the tool since its tools were reviewed: only a rule that names the tool
+            allows it.
+        new_arguments: Arguments that its server has added since then: only a rule that names arguments allows it.
         restrictive: Further resolved values, which only rules that deny or ask match: the directory of a command that
             does the same in any directory.
     """
@@ -184,6 +187,8 @@ class ToolCallInfo:
     restrictive: Mapping[str, Resolved] = field(default_factory=dict[str, Resolved])
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
+    new_tool: bool = False
+    new_arguments: tuple[str, ...] = ()
 
 
 @frozen
@@ -199,6 +204,7 @@ class Decision:
         person_only: Only a person may answer this question: no mode, no option, no saved answer (effect is `ask`).
         required: The toolset's question stands even if the tool's metadata allows the call.
         basis: A digest of the content whose change was shown to the person who allowed it; None if nothing was shown.
+        needed: The entry of `llm-do.lock` that would have answered the question that no one could answer.
 
     Example:
         >>> Decision("allow", source="option").approves, Decision("allow", source="default").approves
@@ -213,6 +219,7 @@ class Decision:
     person_only: bool = False
     required: bool = False
     basis: str | None = None
+    needed: Mapping[str, Any] | None = None
 
     @property
     def approves(self) -> bool:

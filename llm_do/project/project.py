@@ -23,6 +23,7 @@ from llm_do.project.thread_config import ThreadsSpec
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from llm_do.formats.lock import Lock
     from llm_do.policy.assertions import Assertion
     from llm_do.project.agent_spec import AgentSpec, ModelChoice
 
@@ -268,6 +269,7 @@ class Project:
         data_folders: Folders whose Python files are data: nothing in them is loaded, so tools may write them.
         sandbox: How commands that run without approval are confined.
         cassette: What recordings of runs contain in addition to requests.
+        lock: What `llm-do.lock` says; None without one.
         warnings: Warnings from linking.
         modules: Keeps the project's Python modules importable.
         source: The folder that its files were read from, if that isn't `root`.
@@ -304,6 +306,7 @@ class Project:
     data_folders: Sequence[str] = ()
     sandbox: SandboxSpec = field(default_factory=SandboxSpec)
     cassette: CassetteSettings = field(default_factory=CassetteSettings)
+    lock: Lock | None = None
     warnings: Sequence[Diagnostic] = ()
     modules: Modules | None = field(default=None, repr=False)
     source: Path | None = None

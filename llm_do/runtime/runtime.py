@@ -99,6 +99,8 @@ class Runtime:
             options=patterns_of(self.config.allow, "--allow"),
             settings=self.config.settings,
             root=project.root,
+            lock=project.lock,
+            frozen=self.config.frozen,
         )
         for fault in self.approver.saved.faults:
             self.config.notice(f"{fault}; it allows nothing")

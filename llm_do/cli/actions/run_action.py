@@ -82,6 +82,11 @@ def _check(options: CommandOptions) -> None:
     session, call = options.session, options.call
     if session.approve_all and session.reject_all:
         raise UsageError("--approve-all and --reject-all exclude each other", hint="Keep one of them.")
+    if session.shared.get("frozen"):
+        others = {"--approve-all": session.approve_all, "--reject-all": session.reject_all}
+        others |= {"--allow": bool(session.shared.get("allow")), "--record-approvals": session.record_approvals}
+        if given := next((option for option, used in others.items() if used), None):
+            raise UsageError(f"{given} and --frozen exclude each other", hint="With --frozen, the lock alone answers.")
     if session.no_record and session.shared.get("durable"):
         raise UsageError("--no-record and --durable exclude each other", hint="A durable run lives in its record.")
     if call.get("run_id") is not None and not session.shared.get("durable"):
@@ -141,7 +146,12 @@ def _run(options: CommandOptions, results: Results, interrupts: Interrupts) -> i
     started = time.monotonic()
     result = session.serve(lambda: session.execute(value, **call))
     seconds = time.monotonic() - started
-    return print_end(result, options, session, results, interrupts, seconds)
+    code = print_end(result, options, session, results, interrupts, seconds)
+    if options.session.record_approvals and result.status != "interrupted":
+        from llm_do.cli.actions.lock.recorded_approvals import record_approvals
+
+        record_approvals(session)
+    return code
 
 
 def print_end(
@@ -163,6 +173,8 @@ def print_end(
     print_errors(result, debug=output.debug)
     if result.status == "suspended":
         _print_questions(result, options)
+    if result.status == "denied" and output.output == "text" and output.verbosity >= 0:
+        _print_needed(result)
     _say_how_to_continue(result, options)
     if output.output == "json":
         results.write_last(result_line(result))
@@ -286,6 +298,17 @@ def print_errors(result: RunResult, *, debug: bool) -> None:
         result.status not in ("interrupted", "suspended") or isinstance(result.error.__cause__, KeyboardInterrupt)
     ):
         warn(error_text(result.error))
+
+
+def _print_needed(result: RunResult) -> None:
+    """Print the entries of a lock that would have allowed what no one could be asked about, ready to be pasted."""
+    needed = [dict(denial.needed) for denial in result.denials if denial.needed is not None]
+    if needed:
+        from llm_do.formats.lock import FILE
+
+        which = ("this entry", "it") if len(needed) == 1 else ("these entries", "them")
+        warn(f"to allow exactly this, review {which[0]} and add {which[1]} to `approvals` in {FILE}:")
+        warn(",\n".join(json.dumps(entry, indent=2, sort_keys=True) for entry in needed))
 
 
 def _print_traceback(error: BaseException | None, *, debug: bool) -> None:

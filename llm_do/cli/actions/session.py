@@ -16,7 +16,8 @@ from llm_do._startup.process import resume_collector
 from llm_do.cli.actions.cassette import SessionCassette
 from llm_do.cli.process.signals import guard_children
 from llm_do.cli.process.streams import Capture, Results, warn, write_all, write_stderr
-from llm_do.errors import StoreError
+from llm_do.errors import StoreError, UsageError
+from llm_do.formats.lock import FILE
 from llm_do.models.providers.model_names import parse_override
 from llm_do.runtime.approval.broker import RunApprovalPolicy
 from llm_do.runtime.record.events import Event, RunStartedEvent, TextDoneEvent
@@ -109,9 +110,16 @@ class Session:
         self._cassette = SessionCassette(project, options.record_to, options.replay)
         self._was_interrupted = False
         self.runtime = Runtime(project, config=self._config(project, options))
+        if options.record_approvals:
+            self.runtime.approver.granted = []
         log_to_stderr(output)
 
     def _config(self, project: Project, options: SessionOptions) -> RuntimeConfig:
+        if options.record_approvals and self._terminal is None:
+            raise UsageError(
+                "--record-approvals asks on a terminal, and there is none",
+                hint=f"A denied call's entry for {FILE} is printed at the end.",
+            )
         return runtime_config(
             project,
             options,
@@ -181,6 +189,13 @@ class Session:
             if self._terminal is not None:
                 self._terminal.unmute()
             self.display.end(output=output)
+
+    async def ask(self, text: str) -> str:
+        """Ask whoever started the run, and return the line that is typed; empty without a terminal."""
+        if self._terminal is None:
+            return ""
+        self._terminal.write(text)
+        return (await self._terminal.read_line() or "").strip()
 
     def wrote(self, text: str) -> bool:
         """Whether a model of the last run wrote exactly this text, so that it may be Markdown."""

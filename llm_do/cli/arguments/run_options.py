@@ -71,6 +71,9 @@ class SessionOptions:
     ] = ()
     approve_all: Annotated[bool, typer.Option("--approve-all", help="Allow every call that needs approval.")] = False
     reject_all: Annotated[bool, typer.Option("--reject-all", help="Deny every call that needs approval.")] = False
+    record_approvals: Annotated[
+        bool, typer.Option("--record-approvals", help="Ask at the end whether to keep your answers in `llm-do.lock`.")
+    ] = False
     budget_usd: Annotated[
         float | None, typer.Option("--budget-usd", min=0.0, help="US dollars that the whole run may cost.")
     ] = None

@@ -3,8 +3,9 @@
 A code is stable: it never gets another meaning. A group's module declares each `Code`, followed by the functions that
 make its problems from data; nothing else makes a diagnostic. LD1xx are about reading files, their syntax and their
 shape (`files`, `syntax`, `shape`), LD2xx names and references, LD3xx Python files, LD4xx agents' tools (`tools`) and
-states (`machines`), LD5xx flows, LD6xx approval rules (`rules`), assertions and bounds (`proofs`), LD7xx models, the
-environment and what changes between two runs, LD8xx unused things, LD9xx test files (`cases`).
+states (`machines`), LD5xx flows, LD6xx approval rules (`rules`), assertions and bounds (`proofs`) and the lock
+(`lock`), LD7xx models, the environment and what changes between two runs, LD8xx unused things, LD9xx test files
+(`cases`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from llm_do.diagnostics.codes import (
     environment,
     files,
     flows,
+    lock,
     machines,
     names,
     proofs,
@@ -28,7 +30,7 @@ from llm_do.diagnostics.codes.code import Code, Problem
 
 __all__ = ["CODES", "Code", "Problem"]
 
-_GROUPS = (files, syntax, shape, names, python, tools, machines, flows, rules, proofs, environment, unused, cases)
+_GROUPS = (files, syntax, shape, names, python, tools, machines, flows, rules, lock, proofs, environment, unused, cases)
 
 CODES: dict[str, Code] = {
     code.id: code

@@ -6,6 +6,7 @@ The decision itself is `llm_do.policy.decision`, a pure function; what is here d
 from __future__ import annotations
 
 import asyncio
+import datetime
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -17,6 +18,7 @@ from llm_do.concurrency.event_loops import PerLoop
 from llm_do.concurrency.run_end import reraise_if_cancelled
 from llm_do.concurrency.worker_threads import call_function
 from llm_do.errors import AbortedError, StoreError
+from llm_do.formats.lock import FILE, Lock, call_entry, rule_entry
 from llm_do.policy.decision import answer_automatically, decide, deny_without_approver
 from llm_do.policy.digest import call_digest
 from llm_do.policy.matcher import matches
@@ -68,6 +70,8 @@ class Approver:
         options: Patterns of calls that are allowed when policy asks.
         settings: When calls of agents and flows require approval.
         root: The project's folder, where answers for good are saved; None saves none.
+        lock: The project's lock, whose approvals answer questions too.
+        frozen: Whether the lock alone answers.
     """
 
     def __init__(
@@ -79,18 +83,23 @@ class Approver:
         options: Sequence[Pattern] = (),
         settings: RuntimeSettings | None = None,
         root: Path | None = None,
+        lock: Lock | None = None,
+        frozen: bool = False,
     ) -> None:
         self.policy = policy
         self.saved = SavedApprovals()
         self.session_digests: set[str] = set()
         self.session_rules: list[Rule] = []
-        self._mode: ApprovalMode = approvals.mode
+        self.granted: list[dict[str, Any]] | None = None
+        self._lock = lock or Lock()
+        self._frozen = frozen
+        self._mode: ApprovalMode = "prompt" if frozen else approvals.mode
         self._function = function
-        self.options = tuple(options)
+        self.options = () if frozen else tuple(options)
         self.listed_agents: set[str] = set()
         self._settings = settings or RuntimeSettings()
         self._root = root
-        callback = approvals.approval_callback
+        callback = None if frozen else approvals.approval_callback
         self._accepted = approvals.accepted
         self._brokers = (
             None if callback is None else PerLoop(partial(Broker, callback, itertools.count(1), self._accepted))
@@ -101,7 +110,7 @@ class Approver:
         """Forget the session's answers, and read the saved ones anew."""
         self.session_digests.clear()
         self.session_rules.clear()
-        if self._root is not None:
+        if self._root is not None and not self._frozen:
             self.saved = saved_approvals.load_saved_approvals(self._root)
 
     async def approve(self, call: PendingCall) -> tuple[Decision, ToolCallInfo]:
@@ -156,11 +165,12 @@ class Approver:
     def automatic_answer(
         self, info: ToolCallInfo, decision: Decision, digest: str, kept: StepQuestions | None = None
     ) -> Decision | None:
-        """What answers a question without a person: a saved answer, an option, the mode; None when nothing does.
+        """What answers a question without a person: a saved or locked answer, an option, the mode; None for nothing.
 
         Answers for the session hold for a durable run as long as it lasts, in whichever process.
         """
-        saved = self.saved.digests
+        today = datetime.datetime.now(tz=datetime.UTC).date()
+        saved = {**self._lock.digests(today), **self.saved.digests}
         digests, rules = lasting_answers(kept)
         return answer_automatically(
             decision,
@@ -168,7 +178,7 @@ class Approver:
             options=self.options,
             mode=self._mode,
             call=info,
-            rules=(*self.session_rules, *rules, *self.saved.rules),
+            rules=(*self.session_rules, *rules, *self.saved.rules, *self._lock.rules(today)),
             place=saved.get(digest),
         )
 
@@ -197,7 +207,7 @@ class Approver:
 
     async def _answer(self, call: PendingCall, info: ToolCallInfo, decision: Decision, digest: str) -> Decision:
         """Have a question answered: by a saved answer, an option, the mode, or a person."""
-        if call.questions is not None:
+        if call.questions is not None and not self._frozen:
             return await answer_kept(
                 KeptApproval(call, call.questions, info, decision, digest, self._accepted),
                 self._brokers.get() if self._brokers is not None else None,
@@ -208,7 +218,7 @@ class Approver:
         if answered is not None:
             return answered
         if self._brokers is None:
-            return deny_without_approver(decision, info)
+            return _unanswered(decision, info, frozen=self._frozen)
         broker = self._brokers.get()
         shown: list[Preview] = []
 
@@ -247,6 +257,8 @@ class Approver:
         """Keep an answer for identical calls, for the session, or for good; one that can't be saved still holds for the
         session."""
         call.settle(digest, answer)
+        if answer.answer in ("once", "all") and not decision.person_only:
+            self._remember(call_entry(info))
         if answer.answer not in ("session", "always") or decision.person_only:
             return
         root = self._root if answer.answer == "always" else None
@@ -260,6 +272,7 @@ class Approver:
             if not matches(pattern, info):
                 call.warn(f"the rule {answer.pattern!r} doesn't allow the call it was given for, and is not kept")
                 return
+        self._remember(call_entry(info) if pattern is None else rule_entry(pattern, info.path))
         if pattern is None:
             self.session_digests.add(digest)
         else:
@@ -274,6 +287,11 @@ class Approver:
                 saved_approvals.add_rule(root, pattern.text)
         except StoreError as error:
             call.warn(f"the answer holds for this session only: {error.message}")
+
+    def _remember(self, entry: dict[str, Any] | None) -> None:
+        """Keep what a person has allowed as the entry of a lock, each once, if `granted` is set to a list."""
+        if self.granted is not None and entry is not None and entry not in self.granted:
+            self.granted.append(entry)
 
 
 def denial_text(decision: Decision) -> str:
@@ -290,3 +308,14 @@ def _requires_approval(settings: RuntimeSettings, info: ToolCallInfo) -> bool:
         calls = calls if own.calls_require_approval is None else own.calls_require_approval
         files = files if own.attachments_require_approval is None else own.attachments_require_approval
     return calls or (files and bool(info.args.get("attachments")))
+
+
+def _unanswered(decision: Decision, info: ToolCallInfo, *, frozen: bool) -> Decision:
+    """The denial of a call that no one can be asked about, with the entry of a lock that would allow it."""
+    denied = deny_without_approver(decision, info)
+    if decision.person_only:
+        return denied
+    if frozen:
+        reason = f"{info.tool_name} is denied: the run is frozen, and {FILE} has no approval for it"
+        denied = replace(denied, reason=reason)
+    return replace(denied, needed=call_entry(info))

@@ -103,6 +103,8 @@ class PendingCall:
             makers=self.makers,
             reads=tuple(traits.facts.reads),
             writes=tuple(traits.facts.writes),
+            new_tool=traits.new_tool,
+            new_arguments=traits.new_arguments,
             restrictive=_resolve(traits.restrict, args),
         )
 

@@ -22,10 +22,10 @@ from llm_do._startup.frozen import frozen
 from llm_do.errors import StoreError
 from llm_do.files.state_folder import StateFile, state_folder
 from llm_do.formats.syntax.json_nodes import parse_json
+from llm_do.policy.digest import written_call, written_digest
 from llm_do.policy.pattern import PatternError, parse_pattern
 from llm_do.policy.rules import Rule
 from llm_do.policy.values import ToolCallInfo
-from llm_do.text.canonical_json import digest
 
 __all__ = [
     "SavedApproval",
@@ -211,14 +211,10 @@ def _parse_entry(entry: object, place: str) -> SavedApproval:
         return SavedApproval(place, added, Rule("allow", pattern, rule, place=place), entry=data)
     if isinstance(call, dict) and isinstance(data.get("digest"), str):
         shown = cast("dict[str, Any]", call)
-        if _digest_of(shown) != data["digest"]:
+        if written_digest(shown) != data["digest"]:
             raise ValueError("the call was edited and isn't the one that was allowed; write a rule instead")
         return SavedApproval(place, added, digest=data["digest"], call=shown, entry=data)
     raise ValueError("an entry has a `rule`, or a `call` and its `digest`")
-
-
-def _digest_of(call: Mapping[str, Any]) -> str:
-    return digest([call.get("agent"), call.get("toolset"), call.get("tool"), call.get("args"), call.get("resolved")])
 
 
 def add_rule(root: Path, text: str) -> None:
@@ -229,21 +225,11 @@ def add_rule(root: Path, text: str) -> None:
 
 def add_call(root: Path, call: ToolCallInfo) -> None:
     """Save a single call."""
-    shown = {
-        "agent": call.path,
-        "toolset": call.toolset,
-        "tool": call.tool_name,
-        "args": dict(call.args),
-        "resolved": dict(call.resolved),
-    }
     try:
-        text = json.dumps(shown, allow_nan=False)
-        again = _digest_of(json.loads(text))
-        if again != _digest_of(shown):
-            raise ValueError("it wouldn't be read back as the same call")
-    except (TypeError, ValueError) as error:
+        written = written_call(call)
+    except ValueError as error:
         raise StoreError(f"the call of {call.tool_name} can't be saved: {error}", hint="Allow it by a rule.") from error
-    _add(root, {"call": json.loads(text), "digest": again, "added": _today()})
+    _add(root, {"call": written, "digest": written_digest(written), "added": _today()})
 
 
 def revoke(root: Path, stored: Sequence[SavedApproval]) -> None:

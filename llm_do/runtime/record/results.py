@@ -182,6 +182,7 @@ class ApprovalRecord:
         args: The arguments.
         reason: The reason for the decision, as a sentence.
         rule: The rule that decided; None if none did.
+        needed: The entry of `llm-do.lock` that would have allowed a call that no one could be asked about.
     """
 
     call_id: str
@@ -190,6 +191,7 @@ class ApprovalRecord:
     args: Any
     reason: str
     rule: str | None
+    needed: Mapping[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON data."""

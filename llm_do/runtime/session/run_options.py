@@ -110,6 +110,14 @@ class PlayOptions(TypedDict, total=False):
 class RuntimeOptions(ApprovalOptions, PlayOptions, total=False):
     """The options of a session."""
 
+    frozen: Annotated[
+        bool | None,
+        Option(
+            "Let `llm-do.lock` alone answer approval questions, and use only servers that are as it has them.",
+            ("--frozen",),
+        ),
+    ]
+
     durable: Annotated[
         bool | None,
         Option("Keep each step of a run on disk, so that a run that was stopped can be resumed.", ("--durable",)),

@@ -65,6 +65,7 @@ class RuntimeConfig:
         record: Whether runs are recorded; None records those that have a thread or a user. False never writes to disk.
         store: Where threads and records are kept: a store, a SQLite file or a URL; None is the project's own store.
         transport: Records model requests, or answers them without a model; None asks the models.
+        frozen: Whether `llm-do.lock` alone answers approval questions, and servers must be as it has them.
         durable: Whether each step of a run is kept on disk, so that a run that was stopped can be resumed.
         env_file: A file with keys of providers, read in addition to the project's `.env`.
         retry_delay: Seconds before the first retry of a model request; it doubles from there.
@@ -82,6 +83,7 @@ class RuntimeConfig:
     record: bool | None = None
     store: ThreadStore | Path | str | None = None
     transport: Transport | None = None
+    frozen: bool = False
     durable: bool = False
     env_file: str | None = None
     retry_delay: float = 0.5
@@ -110,6 +112,7 @@ class RuntimeConfig:
             "deny": list(self.deny),
             "max_steps": self.max_steps,
             "env_file": self.env_file,
+            "frozen": self.frozen,
             "settings": to_json_data(self.settings),
         }
 

@@ -237,7 +237,13 @@ class _ToolCall:
             ctx.frame.identical.leave(call.tool_call_id)
         self.decision = decision
         record = ApprovalRecord(
-            call.tool_call_id, info.path, call.tool_name, dict(info.args), decision.reason, decision.rule
+            call.tool_call_id,
+            info.path,
+            call.tool_name,
+            dict(info.args),
+            decision.reason,
+            decision.rule,
+            decision.needed,
         )
         if decision.effect != "allow":
             ctx.run.denials.append(record)

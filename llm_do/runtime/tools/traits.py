@@ -65,6 +65,8 @@ class ToolTraits:
         succeeded: Whether a result counts as success for state machines; None counts every result. A command that
             ended with an error code has a result, and has not succeeded.
         function: The project's function that it runs, for messages; None if it isn't known.
+        new_tool: Whether its server has added it since its tools were reviewed.
+        new_arguments: Arguments that its server has added since then.
         restore: Takes the `CallContext` and the arguments of a call that is replayed, in a durable run that is resumed,
             and restores what the call had changed in the session.
     """
@@ -85,6 +87,8 @@ class ToolTraits:
     gate: ToolGate | None = None
     succeeded: Callable[[Any], bool] | None = None
     function: Callable[..., Any] | None = None
+    new_tool: bool = False
+    new_arguments: tuple[str, ...] = ()
     restore: Callable[[Any, Mapping[str, Any]], None] | None = None
 
     def metadata(self) -> dict[str, Any]:

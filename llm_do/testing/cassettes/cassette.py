@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, field
+from dataclasses import field
 from typing import Any
 
 from llm_do._startup.frozen import frozen
@@ -113,7 +113,7 @@ class Cassette:
         }
         data: dict[str, Any] = {"models": models, "agents": setups, "exchanges": rows}
         if self.servers:
-            data["servers"] = {name: [asdict(tool) for tool in tools] for name, tools in sorted(self.servers.items())}
+            data["servers"] = {name: [_listed(tool) for tool in tools] for name, tools in sorted(self.servers.items())}
         if self.tools:
             data["tools"] = [each.to_dict() for each in sorted(self.tools, key=lambda each: each.order)]
         return (
@@ -144,3 +144,8 @@ def _shared(before: Sequence[Mapping[str, Any]], messages: Sequence[Mapping[str,
 def _response_message(outcome: RequestOutcome) -> list[Mapping[str, Any]]:
     """The response as the next request of its call sends it."""
     return [message_data(outcome.response, str, str)] if outcome.response is not None else []
+
+
+def _listed(tool: ListedTool) -> dict[str, Any]:
+    """What a model sees of a server's tool."""
+    return {"name": tool.name, "description": tool.description, "schema": tool.schema}

@@ -27,7 +27,12 @@ __all__ = ["Protection"]
 
 _MOST_LOOKED_AT = 5_000
 _NOT_WRITTEN = (".git", ".llm-do")
-_NAMES = {"manifest": "a project's manifest", "agent": "an agent", "python": "a project's Python file"}
+_NAMES = {
+    "manifest": "a project's manifest",
+    "lock": "a project's lock",
+    "agent": "an agent",
+    "python": "a project's Python file",
+}
 
 
 @dataclass(frozen=True)
@@ -169,6 +174,8 @@ class Protection:
             name = fold_name(path.rpartition("/")[2])
             if name == "project.json":
                 return f"only a person can allow a change of {_NAMES['manifest']}"
+            if name == "llm-do.lock":
+                return f"only a person can allow a change of {_NAMES['lock']}"
             if name.endswith(".agent"):
                 return f"only a person can allow a change of {_NAMES['agent']}"
             code = self.code

@@ -16,6 +16,8 @@ from llm_do.project.tools.builtin_toolsets import BuiltinToolset
 from llm_do.toolsets.mcp.server_session import McpSession
 
 if TYPE_CHECKING:
+    from mcp.types import Tool as McpTool
+
     from llm_do.project.project import Project
 
 __all__ = ["list_servers"]
@@ -55,7 +57,12 @@ async def _tools_of(session: McpSession) -> tuple[list[ListedTool] | str, dict[s
     finally:
         await session.aclose()
     left_out = session.findings.unusable if session.findings is not None else {}
-    return [ListedTool(tool.name, tool.description, tool.input_schema) for tool in tools], dict(left_out)
+    return [_listed(tool) for tool in tools], dict(left_out)
+
+
+def _listed(tool: McpTool) -> ListedTool:
+    said = tool.annotations.model_dump(by_alias=True, exclude_none=True) if tool.annotations is not None else {}
+    return ListedTool(tool.name, tool.description, tool.input_schema, said)
 
 
 def _keep(project: Project, kept: Mapping[str, tuple[str, Sequence[ListedTool]]]) -> None:

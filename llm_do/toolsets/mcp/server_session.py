@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from llm_do.toolsets.mcp.failures import Reason
     from llm_do.toolsets.mcp.protocol import Findings
+    from llm_do.toolsets.mcp.tool_review import ReviewedServer
 
 __all__ = ["McpSession"]
 
@@ -48,6 +49,7 @@ class McpSession:
         self._stop = asyncio.Event()
         self._stderr = StderrTail()
         self.findings: Findings | None = None
+        self.reviewed: ReviewedServer | None = None
 
     async def client(self) -> MCPToolset[Any]:
         """Return the connected client, connecting first if necessary; raise `ToolError` if the server doesn't start."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -23,6 +23,7 @@ from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.resources import ServerToolset
 from llm_do.runtime.tools.traits import ToolTraits
 from llm_do.toolsets.mcp.server_session import McpSession
+from llm_do.toolsets.mcp.tool_review import ReviewedServer, ToolReview
 
 __all__ = ["McpServerToolset"]
 
@@ -90,19 +91,41 @@ class McpServerToolset(ServerToolset):
         for name, reason in (session.findings.unusable if session.findings is not None else {}).items():
             if is_included(name, self.config.include, self.config.exclude):
                 _warn_once(ctx.deps, f"{self.name} {name}", f"the MCP server {self.name}: {name} is left out, {reason}")
+        reviews = await self._review(session, found, ctx.deps)
         offered = (own for own in found if is_included(own, self.config.include, self.config.exclude))
         tools = {
-            name: replace(found[own], toolset=self, tool_def=self._definition(name, own, found[own]))
+            name: replace(found[own], toolset=self, tool_def=_definition(name, found[own].tool_def, reviews[own]))
             for own, name in model_names(offered, self.prefix)
         }
         if transport is not None:
-            definitions = {own: tool.tool_def for own, tool in found.items()}
-            listed = [
-                ListedTool(own, each.description, each.parameters_json_schema) for own, each in definitions.items()
-            ]
             names = [f"{self.prefix}_{name}" if self.prefix else name for name in tools]
+            shown = [review.shown for review in reviews.values()]
+            listed = [ListedTool(each.name, each.description, each.schema) for each in shown]
             transport.keep_listing(self.name, listed, names)
         return tools
+
+    async def _review(
+        self, session: McpSession, found: Mapping[str, ToolsetTool[CallContext]], call: CallContext
+    ) -> Mapping[str, ToolReview]:
+        """Compare the server's tools with what was reviewed of them."""
+        if session.reviewed is None:
+            lock = call.runtime.project.lock
+            locked = lock.servers.get(self.name) if lock is not None else None
+            session.reviewed = ReviewedServer(self.name, self.config, self.root, locked)
+        reviewed = session.reviewed
+        reviews = await reviewed.review({own: _listed(own, tool.tool_def) for own, tool in found.items()})
+        if reviewed.fault is not None:
+            _warn_once(call, f"{self.name} seen", reviewed.fault)
+        if call.runtime.config.frozen:
+            reviewed.check_frozen(reviews)
+        for own, review in reviews.items():
+            if review.state == "changed" and is_included(own, self.config.include, self.config.exclude):
+                _warn_once(
+                    call,
+                    f"{self.name} {own} changed",
+                    f"the MCP server {self.name} has changed {own}, which is withdrawn until a person has reviewed it",
+                )
+        return reviews
 
     def _recorded(
         self, kept: Sequence[ListedTool], ctx: RunContext[CallContext]
@@ -130,6 +153,8 @@ class McpServerToolset(ServerToolset):
         """Call a tool of the server; raise `ToolFailed` if it failed, `ToolError` if the server is gone or too slow."""
         session = self._session(ctx.deps)
         own = str((tool.tool_def.metadata or {}).get("mcp_name", name))
+        if session.reviewed is not None and ctx.tool_call_id in ctx.deps.frame.approvals.by_person:
+            await session.reviewed.accept(own)
         client = await session.client()
         timer = asyncio.timeout(self.config.timeout)
         try:
@@ -194,9 +219,24 @@ class McpServerToolset(ServerToolset):
         traits = ToolTraits(ToolFacts("mcp"), toolset=self.name, tool=own, unchecked=True)
         return {"mcp_name": own, **traits.metadata()}
 
-    def _definition(self, name: str, own: str, tool: ToolsetTool[CallContext]) -> Any:
-        metadata = {**(tool.tool_def.metadata or {}), **self._metadata(own)}
-        return replace(tool.tool_def, name=name, metadata=metadata)
+
+def _listed(own: str, definition: ToolDefinition) -> ListedTool:
+    said: Mapping[str, Any] = (definition.metadata or {}).get("annotations") or {}
+    annotations = {key: value for key, value in said.items() if value is not None}
+    return ListedTool(own, definition.description, definition.parameters_json_schema, annotations)
+
+
+def _definition(name: str, definition: ToolDefinition, review: ToolReview) -> ToolDefinition:
+    """A tool as its model sees it, with the traits that its review gives it."""
+    metadata = {**(definition.metadata or {}), "mcp_name": review.now.name, **review.traits().metadata()}
+    shown = review.shown
+    return replace(
+        definition,
+        name=name,
+        description=shown.description,
+        parameters_json_schema=dict(shown.schema),
+        metadata=metadata,
+    )
 
 
 def _warn_once(call: CallContext, what: str, message: str) -> None:

@@ -126,7 +126,7 @@ def test_a_run_from_the_shell_takes_every_option_that_has_a_flag(name: str) -> N
 
     for option in declared:
         assert all(taken[flag].startswith(option.help.rstrip(".")) for flag in option.flags)
-    assert sum(bool(option.flags) for option in declared) == 11
+    assert sum(bool(option.flags) for option in declared) == 12
 
 
 def test_without_arguments_the_help_goes_to_stderr() -> None:

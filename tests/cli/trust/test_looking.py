@@ -29,6 +29,7 @@ LOOKS = {
     "graph --states": ["graph", "--states", "main"],
     "tools": ["tools"],
     "tools --connect": ["tools", "--connect"],
+    "lock": ["lock"],
     "approvals explain": ["approvals", "explain", "shell", "touch", "canary-shell"],
     "run --dry-run": ["run", "--dry-run"],
     "chat --dry-run": ["chat", "--dry-run"],
@@ -113,8 +114,9 @@ def test_a_command_that_looks_runs_nothing_and_says_what_it_left_out(
     else:
         assert "this folder isn't trusted, so linked.py, tools.py and unlisted.py were not imported" in text
         assert "--trust includes it once, `llm-do trust .` always" in text
-    assert ("db was not started" in text) is (name == "tools --connect")
-    assert ended.code == (3 if name == "check --strict" else 0)
+    assert ("db was not started" in text) is (name in ("tools --connect", "lock"))
+    assert ended.code == (3 if name in ("check --strict", "lock") else 0)
+    assert not (clone / "llm-do.lock").exists()
 
 
 @each_row("name", [name for name in READS if name in ("doctor", "approvals list", "approvals replay", "init")])

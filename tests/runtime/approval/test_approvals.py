@@ -280,5 +280,5 @@ def test_the_record_of_a_denial_is_complete() -> None:
     result = carry_out(runtime_of([sender()], approvals="reject_all"))
     [record] = result.to_dict()["denials"]
 
-    assert set(record) == {"call_id", "agent_path", "tool", "args", "reason", "rule"}
+    assert set(record) == {"call_id", "agent_path", "tool", "args", "reason", "rule", "needed"}
     assert (record["tool"], record["args"], record["agent_path"]) == ("send", {"to": "ann"}, "main")

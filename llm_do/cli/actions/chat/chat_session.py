@@ -76,7 +76,12 @@ def _converse(options: CommandOptions, results: Results, interrupts: Interrupts,
 
     session = Session(project, options.session, options.output, results, interrupts)
     chat = Chat(project, options, results, interrupts, session)
-    return session.serve(lambda: chat.talk(first, last=last))
+    code = session.serve(lambda: chat.talk(first, last=last))
+    if options.session.record_approvals:
+        from llm_do.cli.actions.lock.recorded_approvals import record_approvals
+
+        record_approvals(session)
+    return code
 
 
 @frozen

@@ -150,6 +150,7 @@ def _as_begun(session: SessionOptions, earlier: EarlierRun) -> SessionOptions:
 
     begun = earlier.beginning.options
     shared: dict[str, Any] = {name: begun[name] for name in ("allow", "deny", "max_steps", "env_file")}
+    shared["frozen"] = begun.get("frozen", False)
     settings = begun["settings"]
     shared |= {name: settings[name] for name in RuntimeOptions.__annotations__ if name in settings}
     everyone = begun["model"]
