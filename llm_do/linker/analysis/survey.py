@@ -16,6 +16,7 @@ from llm_do.diagnostics.diagnostic import Location
 from llm_do.formats.toolset_config import McpConfig
 from llm_do.linker.analysis.inventory import Inventory, KnownTool
 from llm_do.linker.sources.file_lists import is_inside
+from llm_do.linker.sources.lock_source import read_lock
 from llm_do.linker.sources.project_files import ProjectFiles
 from llm_do.policy.rules import Policy, build_policy
 from llm_do.project.agent_spec import AgentSpec, ToolsetRef
@@ -52,7 +53,7 @@ class Survey:
         helpers: Other Python files that these can import.
         servers: MCP servers, each with its command or address.
         programs: Files of the project that are named in the commands of servers.
-        allowed: What needs no approval: rules that allow, and modes.
+        allowed: What needs no approval: rules that allow, modes, and what the lock allows.
         found: What a file of approvals in the folder would allow once the folder is trusted.
         protected: Protected places that tools may change.
         commands: Whether rules or modes allow commands.
@@ -162,7 +163,13 @@ def _allowed(
             modes.append(Surveyed("whatever needs approval", _text(files.place("runtime", "approval_mode"))))
         if files.manifest.approvals.default == "allow":
             modes.append(Surveyed("every tool, by default", _text(files.place("approvals", "default"))))
-    for rule in _policy(files).allows:
+    lock, _ = read_lock(files)
+    locked = lock.approvals if lock is not None else ()
+    for each in (each for each in locked if each.rule is None):
+        name = str(each.entry.get("tool"))
+        runs = any(name in (tool.name, tool.tool) for tool in shells)
+        (commands if runs else others).append(Surveyed(f"{name}: one call", each.place))
+    for rule in (*_policy(files).allows, *(each.rule for each in locked if each.rule is not None)):
         by_name = any(rule.pattern.names_tool(name) for tool in shells for name in (tool.name, tool.tool))
         runs = bool(shells) and (rule.pattern.action is not None or by_name)
         (commands if runs else others).append(Surveyed(rule.text, rule.place or ""))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from llm_do.formats.lock_file import write_lock
 from llm_do.runtime.approval import trusted_folders
 from tests.cli.cli_processes import REPOSITORY, run_forked, write_project
 from tests.cli.cli_terminal import Screen
@@ -206,6 +208,25 @@ def test_a_rule_that_allows_commands_is_asked_about_before_a_run_but_not_before_
     child = terminal("run", "hi", cwd=root)
     child.wait(ASKED)
     assert child.lines[0] == "╭ this folder isn't trusted, and running it runs commands that it allows"
+    child.type("n\n")
+    assert child.end() == 3
+
+
+def test_what_a_lock_that_came_with_the_folder_allows_is_asked_about(
+    tmp_path: Path, terminal: Callable[..., Screen]
+) -> None:
+    root = tmp_path / "locked"
+    root.mkdir()
+    (root / "main.agent").write_text("---\nname: main\nmodel: test\ntoolsets: [shell_file_ops]\n---\nHelp.\n")
+    manifest = {"version": 1, "entry": {"agent": "main"}, "agent_files": ["main.agent"]}
+    (root / "project.json").write_text(json.dumps(manifest))
+    lock = write_lock({}, [{"agent": "main", "rule": "shell(touch canary)"}])
+    (root / "llm-do.lock").write_text(lock)
+    child = terminal("run", "hi", cwd=root)
+    child.wait(ASKED)
+    shown = "\n".join(child.lines)
+    assert "shell(touch canary)" in shown
+    assert "llm-do.lock:" in shown
     child.type("n\n")
     assert child.end() == 3
 
