@@ -17,6 +17,9 @@ __all__ = ["PerLoop", "cancel_and_wait", "complete", "is_being_cancelled", "requ
 
 T = TypeVar("T")
 
+_MOST_ROUNDS = 100
+"""How often tasks that a task starts while it is cancelled are cancelled in their turn."""
+
 
 class PerLoop(Generic[T]):
     """A value for each event loop, created by `make` on first use."""
@@ -110,7 +113,7 @@ def run_blocking(begin: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """
     # Not in an `except` block: what the coroutine raises would have that block's error as its context.
     if not _is_in_loop():
-        return asyncio.run(begin())
+        return asyncio.run(_with_all_it_starts(begin()))
     done: Future[T] = Future()
     running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any] | None]] = []
     interrupted = threading.Event()
@@ -123,7 +126,7 @@ def run_blocking(begin: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
     def work() -> None:
         try:
-            done.set_result(asyncio.run(run()))
+            done.set_result(asyncio.run(_with_all_it_starts(run())))
         except BaseException as error:  # noqa: BLE001 (raised in the waiting thread)
             done.set_exception(error)
 
@@ -142,3 +145,20 @@ def run_blocking(begin: Callable[[], Coroutine[Any, Any, T]]) -> T:
             if running or thread.is_alive():  # otherwise it never started
                 wait([done])
         raise
+
+
+async def _with_all_it_starts(work: Coroutine[Any, Any, T]) -> T:
+    """Run work, then end the tasks that it has left, and those that they start while they end.
+
+    `asyncio.run` ends only the first of them, and would close the loop before the others have begun.
+    """
+    try:
+        return await work
+    finally:
+        for _ in range(_MOST_ROUNDS):
+            left = asyncio.all_tasks() - {asyncio.current_task()}
+            if not left:
+                break
+            for task in left:
+                task.cancel()
+            await asyncio.wait(left)

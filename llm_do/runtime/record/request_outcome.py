@@ -75,7 +75,8 @@ class RequestFailure:
         """An exception that means the same, for a failure that was read back."""
         if self.members:
             return exceptions.FallbackExceptionGroup(self.message, [member.exception() for member in self.members])
-        own = restored_error(self.type, self.message, hint=self.hint)
+        # Errors of PydanticAI that name their model may be called as one of ours is.
+        own = None if self.model else restored_error(self.type, self.message, hint=self.hint)
         if own is not None:
             return own
         kind: Any = getattr(exceptions, self.type, None)
