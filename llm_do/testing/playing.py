@@ -179,6 +179,10 @@ def play_twice(
         from llm_do.threads.opened_stores import memory_store
 
         options["store"] = memory_store()
+    elif isinstance(place := options.get("store"), str | Path):
+        from llm_do.threads.opened_stores import open_store
+
+        options["store"] = open_store(linked, place)
     with tempfile.TemporaryDirectory() as folder:
         if answers is not None:
             options["model"] = f"script:{_script_path(answers, Path(folder))}"
@@ -275,8 +279,10 @@ async def _run_turns(
             else:
                 from llm_do.testing.rehearsals import rehearse
 
-                assert runtime.config.store is not None
-                rehearsed = await rehearse(runtime, partial(again, events.append), runtime.config.store, value, **how)
+                store = runtime.config.store
+                assert store is not None
+                assert not isinstance(store, str | Path)
+                rehearsed = await rehearse(runtime, partial(again, events.append), store, value, **how)
                 result, difference = rehearsed.result, rehearsed.difference
             own_events = events[first_event:]
             turns.append(Played(result, tool_runs(own_events), approver.questions[first_question:], own_events))

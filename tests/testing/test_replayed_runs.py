@@ -173,6 +173,14 @@ def test_what_is_not_the_same_twice_fails_with_its_place(
         assert failure.block.splitlines()[:2] == ["--- run", "+++ replay"]
 
 
+def test_a_replay_may_be_kept_in_a_file(tmp_path: Path) -> None:
+    played = play(
+        project_of([agent("main", script("fine"))], root=tmp_path), "go", replay=True, store=tmp_path / "runs.db"
+    )
+    assert played.output == "fine"
+    assert (tmp_path / "runs.db").exists()
+
+
 def test_a_conversation_ends_at_the_turn_that_differs(root: Path) -> None:
     case = "  - {name: n, inputs: [good, input, good], expect: {}}\n"
 
