@@ -8,13 +8,14 @@ import json
 import tempfile
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 from pydantic import BaseModel
 
 from llm_do._startup.frozen import frozen
 from llm_do.errors import InputError
 from llm_do.text.json_data import to_json_data
+from llm_do.text.strict_json import parse_strictly
 
 __all__ = ["JsonLines", "Scan", "spooled"]
 
@@ -109,7 +110,7 @@ class JsonLines:
 def _fault(text: str) -> str | None:
     """What is wrong with a line; None if it is an input."""
     try:
-        value: object = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique)
+        value = parse_strictly(text)
     except RecursionError:
         return "is nested too deeply"
     except json.JSONDecodeError as error:
@@ -119,21 +120,6 @@ def _fault(text: str) -> str | None:
     if not isinstance(value, str | dict):
         return f"must hold an object or a string, not {json.dumps(value)[:40]}"
     return None
-
-
-def _no_constant(name: str) -> object:
-    raise ValueError(f"{name} is not a JSON value")
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                raise ValueError(f"the key {json.dumps(key)} appears twice")
-            seen.add(key)
-    return found
 
 
 @asynccontextmanager

@@ -98,7 +98,7 @@ class Progress:
         earlier: How many had ended before this process began.
         failures: The failures of this process.
         waits: What the first few runs wait for, by their ids.
-        reason: Why the work has ended; None while it goes on.
+        reason: Why the work has ended; None as long as it lasts.
     """
 
     total: int
@@ -147,4 +147,4 @@ RATE_STEP = 0.5
 """Seconds between two moments that the rate remembers."""
 
 MOST_KINDS = 100
-"""Kinds of failures that are told apart by their messages; messages may have something of each input in them."""
+"""Kinds of failures that differ in their messages; messages may have something of each input in them."""

@@ -101,7 +101,7 @@ class Access:
         await self._app(scope, _limited(receive), guarded)
 
     def _refuse(self, request: Request) -> Response | None:
-        """What is wrong with a request; sets the user of one that is let through."""
+        """What is wrong with a request; sets the user of one that is accepted."""
         if sum(len(name) + len(text) for name, text in request.headers.raw) > MOST_HEADERS:
             return problem(431, f"the headers are larger than {MOST_HEADERS:,} bytes")
         host = self._host(request)

@@ -1,6 +1,6 @@
 """`ChatCompletions`: agents as models of OpenAI's chat protocol. A client sees what an agent says, not its tool calls.
 
-Nobody can be asked over this protocol, so a call that needs approval is denied with the reason.
+This protocol has no way to ask a person, so a call that needs approval is denied with the reason.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ ANSWERS: tuple[Answer, ...] = ("once", "all", "deny", "abort")
 """The answers that clients may give. None of them lasts: a client must not decide for the next one."""
 
 MOST_ANSWERED = 1000
-"""Answered questions that are remembered, so that a second answer is told from one to a question that never was."""
+"""Answered questions that are remembered, so that a second answer differs from one to an unknown question."""
 
 
 @dataclass(eq=False, slots=True)

@@ -90,14 +90,14 @@ def start(root: Path, out: IO[bytes], *args: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, cwd=root, stdout=out, stderr=subprocess.PIPE, env=environment())
 
 
-def noted(root: Path, file: str) -> Counter[str]:
+def lines_in(root: Path, file: str) -> Counter[str]:
     path = root / file
     return Counter(path.read_text().splitlines()) if path.exists() else Counter()
 
 
 def wait_for(process: subprocess.Popen[bytes], root: Path, count: int) -> None:
     """Wait until so many effects have happened, or the process has ended."""
-    while process.poll() is None and noted(root, "effects").total() < count:
+    while process.poll() is None and lines_in(root, "effects").total() < count:
         try:
             process.wait(0.02)
         except subprocess.TimeoutExpired:
@@ -116,7 +116,7 @@ def test_kills_and_interruptions_leave_no_trace_in_the_output(root: Path) -> Non
         with (root / f"out{number}").open("wb") as out:
             process = start(root, out)
             if number < 4:
-                wait_for(process, root, noted(root, "effects").total() + chance.randrange(4, 24))
+                wait_for(process, root, lines_in(root, "effects").total() + chance.randrange(4, 24))
                 process.send_signal(signal.SIGKILL if number % 2 == 0 else signal.SIGINT)
             _, said = process.communicate(timeout=60)
         assert b"Traceback" not in said
@@ -127,14 +127,14 @@ def test_kills_and_interruptions_leave_no_trace_in_the_output(root: Path) -> Non
     check_output(last)
     for number in range(4):  # what earlier ones wrote is the beginning of it
         assert last.startswith((root / f"out{number}").read_text().rpartition("\n")[0])
-    effects = noted(root, "effects")
+    effects = lines_in(root, "effects")
     assert set(effects) == {f"item {number}" for number in range(COUNT) if number % 10 != 9}
     # Only what was in flight at a stop happened again.
     assert effects.total() - len(effects) <= 8 * stops
     with (root / "again").open("wb") as out:
         start(root, out).communicate(timeout=60)
     assert (root / "again").read_text() == last
-    assert noted(root, "effects") == effects
+    assert lines_in(root, "effects") == effects
 
 
 def test_two_processes_share_the_work_and_both_print_it(root: Path) -> None:
@@ -144,8 +144,8 @@ def test_two_processes_share_the_work_and_both_print_it(root: Path) -> None:
             process.communicate(timeout=60)
     assert (root / "one").read_bytes() == (root / "two").read_bytes()
     check_output((root / "one").read_text())
-    assert set(noted(root, "effects").values()) == {1}
-    assert noted(root, "requests").total() == COUNT * 9 // 10
+    assert set(lines_in(root, "effects").values()) == {1}
+    assert lines_in(root, "requests").total() == COUNT * 9 // 10
 
 
 def test_what_one_process_leaves_another_takes_over(root: Path) -> None:
@@ -156,7 +156,7 @@ def test_what_one_process_leaves_another_takes_over(root: Path) -> None:
         killed.communicate()
         lives.communicate(timeout=60)
     check_output((root / "two").read_text())
-    effects = noted(root, "effects")
+    effects = lines_in(root, "effects")
     assert effects.total() - len(effects) <= 8
 
 
@@ -171,5 +171,5 @@ def test_a_budget_holds_over_processes_and_kills(root: Path) -> None:
                 processes[0].kill()
             codes = [process.communicate(timeout=60) and process.returncode for process in processes]
     assert codes == [6, 6]
-    spent = noted(root, "requests").total() * 0.01
+    spent = lines_in(root, "requests").total() * 0.01
     assert 0.3 < spent <= 0.5

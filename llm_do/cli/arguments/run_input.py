@@ -16,6 +16,7 @@ from llm_do.cli.arguments.target import user_path
 from llm_do.cli.process import stdin
 from llm_do.errors import InputError, UsageError
 from llm_do.project.inputs import Attachment, PromptContent, PromptInput, describe_input, input_names, to_input
+from llm_do.text.strict_json import parse_strictly
 
 if TYPE_CHECKING:
     from llm_do.cli.arguments.run_options import InputOptions
@@ -170,7 +171,7 @@ def _from_arguments(options: InputOptions, prompt: str | None, model: type[BaseM
 
 def _from_json(text: str) -> object:
     try:
-        value: object = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique)
+        value = parse_strictly(text)
     except RecursionError as error:
         raise InputError("--input-json is nested too deeply", hint="Pass it as a file with --attach.") from error
     except ValueError as error:
@@ -183,21 +184,6 @@ def _from_json(text: str) -> object:
             hint="""Name the field, as in '{"input": ...}'.""",
         )
     return cast("object", value)
-
-
-def _no_constant(name: str) -> object:
-    raise ValueError(f"{name} is not a JSON value")
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                raise ValueError(f"the key {key!r} appears twice")
-            seen.add(key)
-    return found
 
 
 def _read_attachments(files: Sequence[str], root: Path, notice: Callable[[str], None]) -> _Attached:

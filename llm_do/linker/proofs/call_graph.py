@@ -256,7 +256,7 @@ class CallGraph:
             steps = zip(flow.agents, ("1/", "2/1/", "3/"), strict=False)
         else:
             steps = iter([(name, "1/") for name in flow.agents[:1]])
-            if flow.mode == "handoff":  # a conversation goes on with whoever was in control
+            if flow.mode == "handoff":  # a conversation continues with whoever was in control
                 steps = iter([(name, "1/") for name in flow.agents])
         for name, step in steps:
             target = self._node(as_member(flow, name, self.project.registry))

@@ -144,7 +144,7 @@ class KeptApproval:
         if not self._kept.is_step and decision.effect == "allow":
             request = {"agent_path": self.info.path, "tool_name": self.info.tool_name, "args": self.info.args}
             answer = {"answer": "once", "source": decision.source, "reason": decision.reason}
-            self._run.put(self._kept.step, self._shown, "approval", {**request, "noted": True}, answer)
+            self._run.put(self._kept.step, self._shown, "approval", {**request, "recorded": True}, answer)
 
     def close(self) -> None:
         """Ask no longer: the call has ended otherwise."""
@@ -172,7 +172,7 @@ class KeptApproval:
     def _asked_before(self, row: QuestionRow | None = None) -> list[QuestionRow]:
         """The questions about the call that were asked before one of them, or all that were asked."""
         rows = [each for each in self._run.of_step(self._kept.step) if row is None or each.number < row.number]
-        return [each for each in rows if "noted" not in self._run.request(each)]
+        return [each for each in rows if "recorded" not in self._run.request(each)]
 
     def _emit_cancelled(self, row: QuestionRow) -> None:
         self._emit(row, 1, ApprovalRequestedEvent, **self._asked_data())

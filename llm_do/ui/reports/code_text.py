@@ -26,10 +26,10 @@ def find_code(text: str) -> Code:
         >>> find_code("ld604").title
         "Rule that can't match"
     """
-    wanted = text.strip().upper()
-    found = CODES.get(wanted)
+    name = text.strip().upper()
+    found = CODES.get(name)
     if found is None:
-        hint = did_you_mean(wanted, CODES) or "docs/diagnostics.md lists all codes."
+        hint = did_you_mean(name, CODES) or "docs/diagnostics.md lists all codes."
         raise UsageError(f"there is no diagnostic {text!r}", hint=hint)
     return found
 
