@@ -9,7 +9,7 @@ __all__ = ["parse_strictly"]
 
 
 def parse_strictly(text: str) -> object:
-    """Parse JSON in which no key appears twice and no number is missing, such as `NaN`.
+    """Parse JSON in which no key appears twice, and no number is `NaN` or infinite.
 
     Args:
         text: The JSON.
@@ -24,7 +24,7 @@ def parse_strictly(text: str) -> object:
         >>> parse_strictly('{"a": 1, "a": 2}')
         Traceback (most recent call last):
         ...
-        ValueError: the key 'a' appears twice
+        ValueError: the key "a" appears twice
     """
     return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique)
 
@@ -39,6 +39,6 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise ValueError(f"the key {key!r} appears twice")
+                raise ValueError(f"the key {json.dumps(key)} appears twice")
             seen.add(key)
     return found
