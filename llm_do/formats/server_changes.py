@@ -26,6 +26,9 @@ _DATA = frozenset({"default", "const", "enum", "examples"})
 _NAMED = frozenset({"properties", "$defs", "definitions", "patternProperties", "dependentSchemas"})
 """Keywords whose keys are names."""
 
+_NOTHING_IF_EMPTY = frozenset({*_NAMED, "required"})
+"""Keywords that say nothing while they are empty."""
+
 
 @frozen
 class FieldChange:
@@ -153,13 +156,17 @@ def _properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _normal(schema: object, *, names: bool = False) -> object:
-    """A schema without differences that mean nothing: `required` lists names in any order.
+    """A schema without differences that mean nothing: `required` lists names in any order, no properties are none.
 
     With `names`, the keys are names of arguments or definitions, not keywords.
     """
     if isinstance(schema, Mapping):
         part = cast("Mapping[str, object]", schema)
-        return {key: _normal_keyword(key, value, names=names) for key, value in part.items()}
+        return {
+            key: _normal_keyword(key, value, names=names)
+            for key, value in part.items()
+            if names or key not in _NOTHING_IF_EMPTY or value not in ({}, [])
+        }
     if isinstance(schema, list | tuple):
         return [_normal(item) for item in cast("Sequence[object]", schema)]
     return schema

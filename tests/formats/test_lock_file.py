@@ -110,6 +110,12 @@ def test_tools_with_one_digest_are_those_without_changes(one: ListedTool, two: L
     assert (tool_digest(one) == tool_digest(two)) == (not tool_changes(one, two))
 
 
+def test_what_is_empty_says_nothing() -> None:
+    empty = ListedTool("tool", "", {"properties": {}, "required": [], "$defs": {}}, {})
+    assert tool_digest(empty) == tool_digest(ListedTool("tool", "", {}, {}))
+    assert tool_digest(empty) != tool_digest(ListedTool("tool", "", {"properties": {"required": []}}, {}))
+
+
 def test_changes_are_named_by_field() -> None:
     wider = {**SCHEMA, "properties": {**SCHEMA["properties"], "bcc": {"type": "string"}}, "additionalProperties": True}
     after = ListedTool("send", "Send.\nTo all.", wider, {"readOnlyHint": True})

@@ -39,7 +39,7 @@ def changing_server() -> Iterator[ChangingServer]:
         return CallToolResult(content=[TextContent(type="text", text=f"{params.name} done")])
 
     app = Server("kb", on_list_tools=list_tools, on_call_tool=call_tool).streamable_http_app()
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     try:
