@@ -27,9 +27,7 @@ from llm_do._startup.process import pause_collector, resume_collector
 if TYPE_CHECKING:
     from tests.support.postgres import Server
 
-# No deadlines: on a busy machine, the time of one example means nothing.
-settings.register_profile("quick", max_examples=8, deadline=None)
-settings.register_profile("thorough", max_examples=300, deadline=None)
+EXAMPLES = {"quick": 8, "thorough": 300}
 
 CHANGES_A_RUN = re.compile(
     r"CI|GITHUB_ACTIONS|NO_COLOR|FORCE_COLOR|TTY_COMPATIBLE|TTY_INTERACTIVE|CLICOLOR(_FORCE)?|COLORTERM|COLUMNS|LINES"
@@ -53,7 +51,12 @@ def pytest_configure(config: pytest.Config) -> None:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
             signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    settings.load_profile("thorough" if config.option.markexpr == "slow" else "quick")
+    # Each commit is judged by the same examples every time; a seed tries others. There are no deadlines: on a busy
+    # machine, the time of one example means nothing.
+    examples = EXAMPLES["thorough" if config.option.markexpr == "slow" else "quick"]
+    seeded = config.getoption("hypothesis_seed", None) is not None
+    settings.register_profile("tests", max_examples=examples, deadline=None, derandomize=not seeded)
+    settings.load_profile("tests")
 
 
 def pytest_unconfigure() -> None:
