@@ -25,7 +25,7 @@ HEAD = """\
 
 `llm-do check` finds what is wrong with a project before anything runs, and reports all of it at once: where, why, and
 how to fix it. Each diagnostic has a code that never changes its meaning. Errors keep a project from running (exit
-code 3); warnings do so under `--strict`. `--format json` and `--format github` are for programs. Paths are shown
+code 3); warnings do so under `--strict`. `--format json`, `github` and `sarif` are for programs. Paths are shown
 relative to the current folder, where a terminal and GitHub look for them; in JSON they are relative to the project.
 
 Each entry has an example, the lines that are wrong (`-`) and how to fix them (`+`), and the report of a project with

@@ -23,18 +23,22 @@ def test_check_reports_problems_in_every_format(project: Callable[..., Path], tm
         "text": [],
         "json": ["--format", "json"],
         "github": ["--format", "github"],
+        "sarif": ["--format", "sarif"],
         "missing": ["nowhere"],
     }
 
     ended = run_many({name: (["check", *args], broken, b"") for name, args in calls.items()})
 
-    assert {name: one.code for name, one in ended.items()} == {"text": 3, "json": 3, "github": 3, "missing": 2}
+    assert {name: one.code for name, one in ended.items()} == {**dict.fromkeys(calls, 3), "missing": 2}
     assert ended["text"].out.startswith("main.agent:3:1: error[")
     assert "  3 | tols: [send]\n    | ^^^^\n" in ended["text"].out
     assert ended["text"].err == "1 error\n"
     assert ended["json"].json["errors"] == 1
     assert ended["json"].json["diagnostics"][0]["line"] == 3
     assert ended["github"].out.startswith("::error file=main.agent,line=3,")
+    (result,) = ended["sarif"].json["runs"][0]["results"]
+    assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 3
+    assert ended["sarif"].err == ""
     assert ended["missing"].err.startswith("error: no project at nowhere")
 
 

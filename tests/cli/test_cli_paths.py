@@ -24,6 +24,7 @@ def test_paths_are_relative_to_the_current_folder_and_absolute_elsewhere(tmp_pat
     ended = run_many(
         {
             "github": (["check", "sub/pro ject", "--format", "github"], tmp_path, b""),
+            "sarif": (["check", "sub/pro ject", "--format", "sarif"], tmp_path, b""),
             "text": (["check", "sub/pro ject/main.agent"], tmp_path, b""),
             "inside": (["check"], project, b""),
             "elsewhere": (["check", str(project)], other, b""),
@@ -34,6 +35,7 @@ def test_paths_are_relative_to_the_current_folder_and_absolute_elsewhere(tmp_pat
 
     assert {name: done.code for name, done in ended.items()} == dict.fromkeys(ended, 3)
     assert ended["github"].out.startswith("::error file=sub/pro ject/main.agent,line=3,")
+    assert '"uri": "sub/pro%20ject/main.agent"' in ended["sarif"].out
     assert ended["text"].out.startswith("sub/pro ject/main.agent:3:1: error[LD120]")
     assert ended["inside"].out.startswith("main.agent:3:1: error[LD120]")
     assert ended["elsewhere"].out.startswith(f"{project.resolve()}/main.agent:3:1: error[LD120]")

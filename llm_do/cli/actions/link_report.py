@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from llm_do.linker.linker import LinkReport
     from llm_do.linker.subprocess_check import CheckResult
 
-__all__ = ["as_text", "from_here", "read_source", "show"]
+__all__ = ["as_text", "file_from_here", "from_here", "read_source", "show"]
 
 
 def show(report: LinkReport | CheckResult, *, no_color: bool = False) -> None:
@@ -42,14 +42,19 @@ def as_text(diagnostics: Iterable[Diagnostic], root: Path, *, color: bool, width
 
 def from_here(diagnostics: Iterable[Diagnostic], root: Path) -> tuple[Diagnostic, ...]:
     """Diagnostics with paths that a terminal can open and GitHub can find: relative to the current folder."""
+    return tuple(
+        replace(item, place=replace(item.place, file=file_from_here(item.file, root))) if item.file else item
+        for item in diagnostics
+    )
+
+
+def file_from_here(file: str, root: Path) -> str:
+    """A file of a project, relative to the current folder if the project is below it, otherwise absolute."""
     try:
         start = root.relative_to(Path.cwd())
     except (OSError, ValueError):  # the current folder is gone, or elsewhere
         start = root
-    return tuple(
-        replace(item, place=replace(item.place, file=(start / item.file).as_posix())) if item.file else item
-        for item in diagnostics
-    )
+    return (start / file).as_posix()
 
 
 def read_source(file: str) -> str | None:

@@ -34,8 +34,11 @@ def check(
     project: p.Project = None,
     named: p.OfProject = None,
     form: Annotated[
-        Literal["text", "json", "github"],
-        typer.Option("--format", help="Text for people, JSON for programs, or GitHub workflow annotations."),
+        Literal["text", "json", "github", "sarif"],
+        typer.Option(
+            "--format",
+            help="Text for people, JSON for programs, GitHub workflow annotations, or SARIF for code scanning.",
+        ),
     ] = "text",
     explain: Annotated[
         str | None,
@@ -62,12 +65,13 @@ def check(
       llm-do check
       llm-do check examples/receipts --strict
       llm-do check --format github
+      llm-do check --format sarif > check.sarif
       llm-do check --explain LD604
       llm-do check --text-only
       llm-do check --bounds
     """
     from llm_do._startup.process import disable_plugins
-    from llm_do.cli.actions.link_report import as_text, from_here
+    from llm_do.cli.actions.link_report import as_text, file_from_here, from_here
     from llm_do.cli.arguments.target import project_at
     from llm_do.cli.process.streams import claim_stdout, warn
 
@@ -99,9 +103,15 @@ def check(
     worst = report.data if report.left_out is None else None
     if bounds and report.left_out is not None:
         warn("the worst case isn't known: Python files were not imported")
+    more = {**({"bounds": worst} if bounds else {}), **admission.as_data(report.left_out)}
     if form == "json":
-        more = {"bounds": worst} if bounds else {}
-        results.write(render_json(report.diagnostics, {**more, **admission.as_data(report.left_out)}))
+        results.write(render_json(report.diagnostics, more))
+    elif form == "sarif":
+        from llm_do import __version__
+        from llm_do.ui.reports.sarif import render_sarif
+
+        manifest = file_from_here(MANIFEST, report.root)
+        results.write(render_sarif(from_here(report.diagnostics, report.root), __version__, manifest, more))
     elif form == "github":
         results.write(render_github(from_here(report.diagnostics, report.root)))
     else:
