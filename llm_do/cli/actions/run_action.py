@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from llm_do._startup.code_access import is_open
 from llm_do._startup.process import import_httpx
 from llm_do.cli.actions import failure
-from llm_do.cli.arguments.target import resolve
+from llm_do.cli.arguments.target import Target, resolve
 from llm_do.cli.process.signals import Interrupts, kill_children
 from llm_do.cli.process.streams import PIPE_CLOSED, Results, claim_stdout, ensure_open, warn
 from llm_do.errors import InputError, LinkError, StoreError, UsageError
@@ -30,12 +30,14 @@ if TYPE_CHECKING:
 __all__ = [
     "carry_out",
     "link",
+    "open_target",
     "prepare",
     "print_end",
     "print_errors",
     "print_output",
     "print_summary",
     "result_line",
+    "say_if_bare",
     "start",
 ]
 
@@ -109,9 +111,15 @@ def _check(options: CommandOptions) -> None:
 
 
 def _run(options: CommandOptions, results: Results, interrupts: Interrupts) -> int:
-    target = resolve(options.input.project, options.input.prompt, options.input.named, quiet=options.output.quiet)
+    target = resolve(
+        options.input.project,
+        options.input.prompt,
+        options.input.named,
+        quiet=options.output.quiet,
+        models=options.session.models,
+    )
     prepare(otel=options.otel)
-    project = link(target.path, options)
+    project = open_target(target, options)
     from llm_do.cli.arguments.run_input import gather_input
 
     notice = _notice(options.output)
@@ -122,6 +130,9 @@ def _run(options: CommandOptions, results: Results, interrupts: Interrupts) -> i
         if known:  # else the input's model may be in a file that wasn't imported
             raise
         value = None
+    if target.missing is not None and value is None:
+        raise target.missing
+    say_if_bare(target, options.output)
     if options.dry_run:
         from llm_do.cli.actions.dry_run import show
 
@@ -200,6 +211,26 @@ def _say_how_to_continue(result: RunResult, options: CommandOptions) -> None:
     durable = options.session.shared.get("durable")
     if durable and result.status == "interrupted" and options.output.verbosity >= 0:
         warn(f"run {result.run_id[:12]} can be continued: llm-do resume {result.run_id[:12]}")
+
+
+def open_target(target: Target, options: CommandOptions, *, last: bool = False) -> Project:
+    """Link the project that a command line names, or make one of a bare agent where there is none."""
+    if target.missing is None:
+        return link(target.path, options)
+    from llm_do.cli.arguments.bare_agent import bare_project
+
+    project = bare_project(target.missing, options, last=last)
+    if options.session.models:
+        from llm_do.cli.arguments.named_models import named_models
+
+        named_models(options.session.models, project)
+    return project
+
+
+def say_if_bare(target: Target, output: OutputOptions) -> None:
+    """Say that there is no project, if there is none."""
+    if target.missing is not None and output.verbosity >= 0:
+        warn("note: no project here, so a model is asked directly, without tools (`llm-do init` creates a project)")
 
 
 def link(path: os.PathLike[str], options: CommandOptions) -> Project:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from llm_do._startup.frozen import frozen
+from llm_do.cli.arguments.bare_agent import mistaken_path
 from llm_do.cli.arguments.usage_hints import hint_for_words
 from llm_do.cli.process.streams import write_stderr
 from llm_do.errors import UsageError
-from llm_do.linker.sources.project_root import ProjectLocation, find_project, locate_project
+from llm_do.linker.sources.project_root import MANIFEST, ProjectLocation, find_project, locate_project
 from llm_do.text.sanitizer import sanitize
 from llm_do.ui.reports.error_text import sentence
 
@@ -25,10 +27,12 @@ class Target:
     Args:
         path: The project, as the linker takes it.
         prompt: The prompt, if there is one.
+        missing: Why there is no project, where none was named and the current folder has none.
     """
 
     path: Path
     prompt: str | None = None
+    missing: UsageError | None = None
 
 
 def project_at(project: str | None, option: str | None = None, *, quiet: bool = False) -> Path:
@@ -39,11 +43,19 @@ def project_at(project: str | None, option: str | None = None, *, quiet: bool = 
     return _path_of(locate_project(user_path(project)) if project is not None else _current(quiet=quiet))
 
 
-def resolve(project: str | None, prompt: str | None, option: str | None = None, *, quiet: bool = False) -> Target:
+def resolve(
+    project: str | None,
+    prompt: str | None,
+    option: str | None = None,
+    *,
+    quiet: bool = False,
+    models: Sequence[str] = (),
+) -> Target:
     """Tell a project from a prompt.
 
     In a project's folder a first argument that names no file or folder is the prompt, unless it looks like a path: a
-    mistyped path must not become a prompt that costs money.
+    mistyped path must not become a prompt that costs money. Where there is no project at all, a single word isn't a
+    prompt either unless the command line names one of its `models`.
     """
     if option is not None:
         if prompt is not None or (project is not None and os.path.lexists(project)):
@@ -54,7 +66,7 @@ def resolve(project: str | None, prompt: str | None, option: str | None = None, 
     if prompt is not None and not prompt.strip():
         raise UsageError("the prompt is empty", hint="Leave it out to run with the default input.")
     if project is None:
-        return Target(project_at(None, quiet=quiet), prompt)
+        return _here(prompt, quiet=quiet)
     if not project.strip():
         raise UsageError("the first argument is empty", hint="Give a project, a prompt, or nothing.")
     if _is_path(project):
@@ -65,12 +77,21 @@ def resolve(project: str | None, prompt: str | None, option: str | None = None, 
             hint=sentence(hint_for_words("llm-do run", [project, prompt]), capital=True)
             + " With two arguments, the first is the project.",
         )
+    target = _here(project, quiet=quiet)
+    mistake = mistaken_path(project, named=bool(models)) if target.missing is not None else None
+    if mistake is not None:
+        raise mistake from target.missing
+    return target
+
+
+def _here(prompt: str | None, *, quiet: bool) -> Target:
+    """The project of the current folder; its absence is left to whoever runs the prompt."""
     try:
-        return Target(_path_of(_current(quiet=quiet)), project)
+        return Target(_path_of(_current(quiet=quiet)), prompt)
     except UsageError as error:
-        raise UsageError(
-            f"{project!r} is not a project, and can't be the prompt: {error.message}", hint=error.hint
-        ) from error
+        if isinstance(error.__cause__, OSError) or os.path.lexists(MANIFEST) or not os.access(".", os.R_OK):
+            raise
+        return Target(Path.cwd(), prompt, error)
 
 
 def _twice() -> UsageError:
@@ -84,6 +105,8 @@ def _named(project: str, prompt: str | None) -> Path:
         hint = error.hint or ""
         if prompt is None:
             hint += f' If it is a prompt, write: llm-do run . "{project}"'
+        elif os.path.isdir(user_path(project)):
+            hint += " To ask a model without a project, leave the folder out."
         raise UsageError(error.message, hint=hint) from error
 
 

@@ -16,12 +16,13 @@ from llm_do.cli.actions.chat.chat_commands import COMMANDS, run_command
 from llm_do.cli.actions.chat.chat_memory import Memory
 from llm_do.cli.actions.run_action import (
     carry_out,
-    link,
+    open_target,
     prepare,
     print_errors,
     print_output,
     print_summary,
     result_line,
+    say_if_bare,
 )
 from llm_do.cli.arguments.run_input import attach_files, first_message, require_text_input
 from llm_do.cli.arguments.target import resolve
@@ -58,9 +59,10 @@ def _converse(options: CommandOptions, results: Results, interrupts: Interrupts,
             "--run-id names one run, and each turn is a run of its own", hint="Name the thread: --thread ID."
         )
     arguments, entry = options.input, options.entry
-    target = resolve(arguments.project, arguments.prompt, arguments.named)
+    target = resolve(arguments.project, arguments.prompt, arguments.named, models=options.session.models)
     prepare(otel=options.otel)
-    project = link(target.path, options)
+    project = open_target(target, options, last=last)
+    say_if_bare(target, options.output)
     if not project.allow_cli_input:
         raise UsageError(
             "the project takes no input from the command line", hint="Set `allow_cli_input` in project.json."
