@@ -32,6 +32,7 @@ COMMANDS: dict[str, str] = {
     "approvals": "List, revoke and explain approvals.",
     "lock": "Write down what was reviewed of MCP servers, or compare.",
     "init": "Create a small project that runs.",
+    "import": "Make agents of Claude Code's subagents.",
     "trust": "Trust a folder, so that its code runs without a question.",
     "doctor": "Check this machine's setup.",
     "models": "List available models, or download the local one.",
@@ -64,6 +65,7 @@ ACCESS: Mapping[str, Access] = {
     "approvals explain": "looks",
     "approvals replay": "looks",
     "init": "reads",
+    "import": "reads",
     "trust": "reads",
     "doctor": "reads",
     "models": "reads",
@@ -76,8 +78,8 @@ ACCESS: Mapping[str, Access] = {
 One that isn't listed reads, and can import nothing of a project; `llm_do.cli.actions.admission` asks for the others.
 """
 
-_SETUP = ("doctor", "init", "models", "schema", "trust")
-"""The commands in `llm_do.cli.commands.setup`."""
+_SETUP = {name: name for name in ("doctor", "init", "models", "schema", "trust")} | {"import": "importing"}
+"""The commands in `llm_do.cli.commands.setup`, with their modules: `import` is a word of Python's own."""
 
 _BAD_USAGE = cast("type[Exception]", typer.BadParameter.__base__)
 """What Typer raises for invalid arguments; it exports only this class's relatives, under a name that has moved."""
@@ -165,7 +167,7 @@ def command_module(name: str) -> str:
         >>> command_module("run"), command_module("doctor")
         ('llm_do.cli.commands.run', 'llm_do.cli.commands.setup.doctor')
     """
-    return f"llm_do.cli.commands.setup.{name}" if name in _SETUP else f"llm_do.cli.commands.{name}"
+    return f"llm_do.cli.commands.setup.{_SETUP[name]}" if name in _SETUP else f"llm_do.cli.commands.{name}"
 
 
 def access_of(args: Sequence[str]) -> Access:

@@ -1,0 +1,212 @@
+"""Which files an import writes: a name for each agent, an entry, and a manifest. It touches no file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+
+from llm_do._startup.frozen import frozen
+from llm_do.importing.agent_text import agent_text, toolsets_of
+from llm_do.importing.frontmatter import NotAnAgentError, UnreadableFileError
+from llm_do.importing.tool_names import Granted
+from llm_do.importing.translation import Draft, Note, translate
+
+__all__ = ["FOLDER", "ImportPlan", "SourceFile", "SourceNote", "Target", "plan_import"]
+
+FOLDER = "agents"
+"""Where agents are written, below the project's folder."""
+
+_MAX_STEPS = 50
+"""Model requests in one run: agents that work on files need more than the default."""
+
+_LEADER = """\
+You lead a team of agents. Give each task to the agent whose description fits it best, with everything that it needs to
+know: it sees nothing but what you write. Answer with what came of it.
+"""
+
+
+@frozen
+class SourceFile:
+    """A file to import.
+
+    Args:
+        file: How it is named in notes.
+        text: Its text.
+    """
+
+    file: str
+    text: str
+
+
+@frozen
+class SourceNote:
+    """Something about a file that couldn't be said.
+
+    Args:
+        file: The file.
+        note: What.
+    """
+
+    file: str
+    note: Note
+
+
+@frozen
+class Target:
+    """The project that agents are imported into.
+
+    Args:
+        title: Its name, for a new manifest.
+        exists: Whether it has a manifest.
+        shell: Its toolset for commands, if it has one.
+        taken: Names that its own agents, toolsets, flows and functions have, each with its file.
+    """
+
+    title: str
+    exists: bool = False
+    shell: str | None = None
+    taken: Mapping[str, str] | None = None
+
+
+@frozen
+class ImportPlan:
+    """What an import would write.
+
+    Args:
+        files: The texts of files, by path below the project's folder.
+        notes: What can't be said, in the order of the files.
+        refused: Why files can't be imported, as the end of a sentence about each.
+        others: Why files are no agents at all.
+    """
+
+    files: Mapping[str, str]
+    notes: Sequence[SourceNote]
+    refused: Mapping[str, str]
+    others: Mapping[str, str]
+
+
+@frozen
+class _Named:
+    source: SourceFile
+    draft: Draft
+    name: str
+
+
+def plan_import(sources: Iterable[SourceFile], target: Target) -> ImportPlan:
+    r"""Decide what to write for a number of files.
+
+    Args:
+        sources: The files.
+        target: The project.
+
+    Example:
+        >>> plan = plan_import([SourceFile("a.md", "---\nname: a\ntools: Read\n---\nHelp.")], Target("shop"))
+        >>> list(plan.files), plan.refused
+        (['agents/a.agent', 'project.json'], {})
+    """
+    notes: list[SourceNote] = []
+    refused: dict[str, str] = {}
+    others: dict[str, str] = {}
+    drafts: list[tuple[SourceFile, Draft]] = []
+    for source in sources:
+        try:
+            draft = translate(source.text, source.file)
+            agent_text(draft, draft.name, "commands", {})  # so that no agent names one that can't be written
+        except NotAnAgentError as error:
+            others[source.file] = str(error)
+            continue
+        except UnreadableFileError as error:
+            refused[source.file] = str(error)
+            continue
+        drafts.append((source, draft))
+    named = _name_all(drafts, target, notes)
+    shell = target.shell or ("shell_readonly" if target.exists else _free("commands", {each.name for each in named}))
+    files: dict[str, str] = {}
+    agents = {each.draft.name: each.name for each in reversed(named)}
+    for each in named:
+        files[path_of(each.name)] = agent_text(each.draft, each.name, shell, agents)
+        notes += [SourceNote(each.source.file, note) for note in each.draft.notes]
+        notes += [SourceNote(each.source.file, note) for note in _more_notes(each.draft, target, agents)]
+    if named and not target.exists:
+        entry = _entry(named, files, shell)
+        uses_shell = any(shell in toolsets_of(each.draft, shell, agents) for each in named)
+        files["project.json"] = _manifest(target.title, entry, shell if uses_shell else None)
+    return ImportPlan(files, notes, refused, others)
+
+
+def path_of(name: str) -> str:
+    """Where the agent of a name is written."""
+    return f"{FOLDER}/{name}.agent"
+
+
+def _name_all(drafts: Sequence[tuple[SourceFile, Draft]], target: Target, notes: list[SourceNote]) -> list[_Named]:
+    """Give each agent a name of its own; a file that is the same as another is left out."""
+    taken = {name.casefold() for name, file in (target.taken or {}).items() if file != path_of(name)}
+    seen: dict[str, Draft] = {}
+    named: list[_Named] = []
+    for source, draft in drafts:
+        same = next((name for name, other in seen.items() if _is_same(draft, other)), None)
+        if same is not None:
+            notes.append(SourceNote(source.file, Note(f"it is the same as `{same}`, and is left out")))
+            continue
+        name = _free(draft.name, taken)
+        if name != draft.name:
+            notes.append(SourceNote(source.file, Note(f"it is called `{name}`: there is a `{draft.name}` already")))
+        taken.add(name.casefold())
+        seen[name] = draft
+        named.append(_Named(source, draft, name))
+    return named
+
+
+def _is_same(draft: Draft, other: Draft) -> bool:
+    parts = ("name", "description", "granted", "instructions", "model")
+    return all(getattr(draft, part) == getattr(other, part) for part in parts)
+
+
+def _free(name: str, taken: Iterable[str]) -> str:
+    """A name that isn't taken, in whichever case: file systems may take two for one."""
+    used = {each.casefold() for each in taken}
+    if name.casefold() not in used:
+        return name
+    return next(new for number in range(2, len(used) + 3) if (new := f"{name[:58]}-{number}").casefold() not in used)
+
+
+def _more_notes(draft: Draft, target: Target, agents: Mapping[str, str]) -> list[Note]:
+    notes = [
+        Note(f"it may call `{name}`, which is not imported, so that is left out")
+        for name in draft.granted.agents
+        if name not in agents
+    ]
+    if target.exists and target.shell is None and "shell" in draft.granted.others and not draft.read_only:
+        notes.append(
+            Note(
+                "`Bash` became `shell_readonly`, because project.json has no toolset for commands: add "
+                '`"commands": {"type": "shell"}` to its `toolsets`, and list `commands` instead'
+            )
+        )
+    return notes
+
+
+def _entry(written: Sequence[_Named], files: dict[str, str], shell: str) -> str:
+    """The agent that runs first: the only one, or one that calls the others."""
+    if len(written) == 1:
+        return written[0].name
+    name = _free("main", {*(each.name for each in written), shell})
+    members = tuple(each.name for each in written)
+    leader = Draft(name, "Gives each task to the agent that fits it.", Granted(agents=members), _LEADER.rstrip())
+    files[path_of(name)] = agent_text(leader, name, shell, {member: member for member in members})
+    return name
+
+
+def _manifest(title: str, entry: str, shell: str | None) -> str:
+    document: dict[str, object] = {
+        "version": 1,
+        "name": title,
+        "entry": {"agent": entry},
+        "agent_files": [f"{FOLDER}/*.agent"],
+    }
+    if shell is not None:
+        document["toolsets"] = {shell: {"type": "shell"}}
+    document["runtime"] = {"max_steps": _MAX_STEPS}
+    lines = [f"  {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in document.items()]
+    return "{\n" + ",\n".join(lines) + "\n}\n"

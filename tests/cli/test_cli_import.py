@@ -1,0 +1,198 @@
+"""`llm-do import` writes agents that link, overwrites nothing, and lists what couldn't be said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.cli_processes import Ended, run_forked
+
+REVIEWER = """\
+---
+name: reviewer
+description: Reviews. Use when: asked
+tools: Read, Bash(git diff:*), Telepathy
+model: sonnet
+color: red
+hooks:
+  Stop: [{hooks: [{type: command, command: "touch stopped"}]}]
+permissionMode: bypassPermissions
+---
+
+Review it.
+"""
+WRITER = "---\nname: writer\ndescription: Writes.\ntools: Read, Write\ncolor: blue\n---\nWrite it.\n"
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A repository with two subagents and a page that is none."""
+    agents = tmp_path / "shop" / ".claude" / "agents"
+    agents.mkdir(parents=True)
+    for name, text in {"reviewer.md": REVIEWER, "team/writer.md": WRITER, "guide.md": "# How to\n"}.items():
+        (agents / name).parent.mkdir(exist_ok=True)
+        (agents / name).write_text(text, encoding="utf-8")
+    return tmp_path / "shop"
+
+
+def check(folder: Path) -> Ended:
+    return run_forked("check", "--strict", cwd=folder)
+
+
+def test_several_subagents_become_a_project_that_passes_check(repository: Path) -> None:
+    ended = run_forked("import", ".", cwd=repository)
+
+    assert ended.code == 0
+    assert ended.out.splitlines() == [
+        "agents/reviewer.agent",
+        "agents/writer.agent",
+        "agents/main.agent",
+        "project.json",
+    ]
+    assert check(repository).err == "shop\nno errors\n"
+    manifest = json.loads((repository / "project.json").read_text())
+    assert manifest["entry"] == {"agent": "main"}
+    assert manifest["toolsets"] == {"commands": {"type": "shell"}}
+    assert "toolsets: [reviewer, writer]" in (repository / "agents" / "main.agent").read_text()
+    assert not any("bypass" in path.read_text() for path in (repository / "agents").iterdir())
+
+
+def test_what_can_not_be_said_is_listed_with_its_place(repository: Path) -> None:
+    lines = run_forked("import", ".claude/agents", cwd=repository).err.splitlines()
+
+    assert lines[0] == "what an .agent file can't say, or says in another way:"
+    assert "  .claude/agents/reviewer.md:4: the tool `Telepathy` is unknown and left out" in lines
+    assert (
+        "  `color` is left out: it is for people (.claude/agents/reviewer.md:6, .claude/agents/team/writer.md:5)"
+        in lines
+    )
+    assert any("`permissionMode: bypassPermissions` is left out" in line for line in lines)
+    assert any("`hooks` are left out" in line for line in lines)
+    assert "no agents: .claude/agents/guide.md" in lines
+
+
+def test_importing_again_adds_what_is_new_and_overwrites_nothing(repository: Path) -> None:
+    run_forked("import", ".", cwd=repository)
+    (repository / "agents" / "writer.agent").write_text("---\nname: writer\n---\nMine.\n")
+    before = (repository / "project.json").read_text()
+    (repository / ".claude" / "agents" / "new.md").write_text(WRITER.replace("writer", "new"))
+
+    ended = run_forked("import", ".", cwd=repository)
+
+    assert (ended.code, ended.out) == (1, "agents/new.agent\n")
+    assert "not imported: agents/writer.agent exists already, with another text" in ended.err
+    assert "there already, with the same text: agents/reviewer.agent" in ended.err
+    assert ended.err.splitlines()[-1] == "let an agent call them: toolsets: [new]"
+    assert (repository / "agents" / "writer.agent").read_text() == "---\nname: writer\n---\nMine.\n"
+    assert (repository / "project.json").read_text() == before
+
+
+def test_an_existing_project_keeps_its_manifest_and_its_names(repository: Path) -> None:
+    (repository / "project.json").write_text(
+        '{"version": 1, "entry": {"agent": "writer"}, "agent_files": ["own.agent"],'
+        ' "toolsets": {"handy": {"type": "shell", "allow": ["ls *"]}}}'
+    )
+    (repository / "own.agent").write_text("---\nname: writer\ntoolsets: [handy]\n---\nMine.\n")
+
+    ended = run_forked("import", ".claude", cwd=repository)
+
+    assert (ended.code, ended.out) == (0, "agents/reviewer.agent\nagents/writer-2.agent\n")
+    assert "it is called `writer-2`: there is a `writer` already" in ended.err
+    assert "`Bash` became `shell_readonly`" in ended.err
+    assert '"agent_files": ["agents/*.agent", ...]' in ended.err
+    assert "handy" not in (repository / "agents" / "reviewer.agent").read_text()
+    assert check(repository).code == 0
+
+
+def test_a_project_in_another_folder_is_made(repository: Path) -> None:
+    ended = run_forked("import", ".claude/agents/team/writer.md", "--to", "new folder", cwd=repository)
+
+    assert ended.out.splitlines() == ["agents/writer.agent", "project.json"]
+    assert "llm-do check '" in ended.err
+    assert json.loads((repository / "new folder" / "project.json").read_text())["entry"] == {"agent": "writer"}
+    assert check(repository / "new folder").code == 0
+
+
+def test_the_result_as_json(repository: Path) -> None:
+    (repository / ".claude" / "agents" / "open.md").write_text("---\nname: open\nHelp.\n")
+
+    ended = run_forked("import", ".", "--format", "json", cwd=repository)
+    found = ended.json
+
+    assert (ended.code, ended.err) == (1, "")
+    assert found["written"] == ["agents/reviewer.agent", "agents/writer.agent", "agents/main.agent", "project.json"]
+    assert found["refused"] == [
+        {
+            "file": ".claude/agents/open.md",
+            "reason": "has a frontmatter that is never closed: a line --- is missing",
+        }
+    ]
+    assert found["others"] == [".claude/agents/guide.md"]
+    assert {"file": ".claude/agents/reviewer.md", "line": 6, "text": "`color` is left out: it is for people"} in found[
+        "notes"
+    ]
+
+
+def test_what_can_not_be_read_is_refused_and_the_rest_is_imported(repository: Path) -> None:
+    agents = repository / ".claude" / "agents"
+    (agents / "latin.md").write_bytes(WRITER.encode().replace(b"Writes.", b"caf\xe9"))
+
+    ended = run_forked("import", ".", cwd=repository)
+
+    assert ended.code == 1
+    assert "not imported: .claude/agents/latin.md can't be read: the file is not UTF-8: byte 0xe9" in ended.err
+    assert "agents/reviewer.agent" in ended.out
+    assert check(repository).code == 0
+
+
+def test_links_out_of_a_folder_are_not_followed(repository: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret.md").write_text(WRITER.replace("writer", "secret"))
+    (repository / ".claude" / "agents" / "link.md").symlink_to(tmp_path / "secret.md")
+
+    ended = run_forked("import", ".", cwd=repository)
+
+    assert "secret" not in ended.out + ended.err
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["missing"], "error: there is no missing. Name a Markdown file"),
+        (["empty"], "error: no agents in empty. Name Markdown files"),
+        (["guide.md"], "not imported: guide.md has no frontmatter between two lines ---\n"),
+        ([], "error: Missing argument 'PATH...'"),
+    ],
+)
+def test_nothing_to_import_is_an_error(args: list[str], message: str, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "guide.md").write_text("# Guide\n")
+
+    ended = run_forked("import", *args, cwd=tmp_path)
+
+    assert ended.code == (1 if args == ["guide.md"] else 2)
+    assert ended.err.startswith(message)
+    assert ended.out == ""
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "guide.md"]
+
+
+def test_a_manifest_that_can_not_be_read_stops_the_import(repository: Path) -> None:
+    (repository / "project.json").write_text("{")
+
+    ended = run_forked("import", ".", cwd=repository)
+
+    assert (ended.code, ended.out) == (2, "")
+    assert "project.json can't be read" in ended.err
+    assert not (repository / "agents").exists()
+
+
+def test_what_a_file_wrote_reaches_the_terminal_escaped(repository: Path) -> None:
+    (repository / ".claude" / "agents" / "evil.md").write_text(
+        "---\nname: evil\x1b[2J\ndescription: x\ntools: Read, \x1b]0;x\x07\n---\nHelp.\n"
+    )
+
+    ended = run_forked("import", ".", cwd=repository)
+
+    assert "\x1b" not in ended.err + ended.out
+    assert check(repository).code == 0
