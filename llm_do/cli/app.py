@@ -23,6 +23,7 @@ __all__ = ["ACCESS", "COMMANDS", "access_of", "command_module", "run"]
 COMMANDS: dict[str, str] = {
     "run": "Run a project.",
     "map": "Run an entry on many inputs, several at once.",
+    "worker": "Carry out the inputs that are on the queue, beside other workers.",
     "resume": "Continue a durable run where it stopped.",
     "chat": "Chat with a project over several turns.",
     "check": "Check a project and report every problem.",
@@ -47,6 +48,7 @@ COMMANDS: dict[str, str] = {
 ACCESS: Mapping[str, Access] = {
     "run": "runs",
     "map": "runs",
+    "worker": "runs",
     "resume": "runs",
     "chat": "runs",
     "mcp": "runs",
@@ -80,6 +82,9 @@ One that isn't listed reads, and can import nothing of a project; `llm_do.cli.ac
 
 _SETUP = {name: name for name in ("doctor", "init", "models", "schema", "trust")} | {"import": "importing"}
 """The commands in `llm_do.cli.commands.setup`, with their modules: `import` is a word of Python's own."""
+
+_DURABLE = ("map", "resume", "worker")
+"""The commands in `llm_do.cli.commands.durable`."""
 
 _BAD_USAGE = cast("type[Exception]", typer.BadParameter.__base__)
 """What Typer raises for invalid arguments; it exports only this class's relatives, under a name that has moved."""
@@ -167,7 +172,9 @@ def command_module(name: str) -> str:
         >>> command_module("run"), command_module("doctor")
         ('llm_do.cli.commands.run', 'llm_do.cli.commands.setup.doctor')
     """
-    return f"llm_do.cli.commands.setup.{_SETUP[name]}" if name in _SETUP else f"llm_do.cli.commands.{name}"
+    if name in _SETUP:
+        return f"llm_do.cli.commands.setup.{_SETUP[name]}"
+    return f"llm_do.cli.commands.durable.{name}" if name in _DURABLE else f"llm_do.cli.commands.{name}"
 
 
 def access_of(args: Sequence[str]) -> Access:

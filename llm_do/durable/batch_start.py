@@ -5,31 +5,47 @@ A batch is the same if its inputs, its entry, the project's files and the models
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import re
 import time
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from llm_do._startup.frozen import frozen
 from llm_do.errors import UsageError
-from llm_do.runtime.record.store.batches import BatchRecord
+from llm_do.runtime.record.redaction import redactor
+from llm_do.runtime.record.store.batches import BatchInput, BatchRecord
 from llm_do.runtime.session.entries import entry_for
 from llm_do.runtime.session.mapped_inputs import BatchBudget
 from llm_do.runtime.session.project_snapshots import file_digests
+from llm_do.runtime.steps.sealed_secrets import Seal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncIterator, Iterator, Mapping
 
-    from llm_do.durable.json_lines import Scan
+    from llm_do.durable.json_lines import JsonLines, Scan
     from llm_do.runtime.context.session import Session
     from llm_do.runtime.record.store.batches import BatchStore
 
-__all__ = ["BatchOptions", "check_batch_id", "default_id", "start_batch"]
+__all__ = [
+    "BatchOptions",
+    "batch_changes",
+    "check_batch_id",
+    "check_recorded",
+    "default_id",
+    "project_texts",
+    "put_inputs",
+    "start_batch",
+]
 
 CONCURRENCY = 20
 """Runs at once, unless something else is asked for."""
+
+PUT_AT_ONCE = 500
+"""Inputs that one transaction puts on the queue."""
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
@@ -89,7 +105,7 @@ async def start_batch(
         UsageError: The batch was begun with other inputs, another entry, or another project.
     """
     check_batch_id(options.id)
-    _check_recorded(session)
+    check_recorded(session)
     entry = entry_for(session.project, session.registry, options.entry, [], None)
     concurrency = CONCURRENCY if options.concurrency is None else options.concurrency
     if not isinstance(concurrency, int) or concurrency < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -101,8 +117,7 @@ async def start_batch(
         options.entry,
         scan.digest,
         scan.total,
-        json.dumps(file_digests(session.project)),
-        json.dumps(_deciding_options(session.config.kept_options)),
+        *project_texts(session),
         budget.total_usd,
         budget.each_usd,
         concurrency,
@@ -128,7 +143,23 @@ async def start_batch(
     return batch
 
 
-def _check_recorded(session: Session) -> None:
+async def put_inputs(store: BatchStore, batch_id: str, source: JsonLines, *, after: int) -> AsyncIterator[int]:
+    """Put the inputs on the queue that come after a place, and yield their number after each transaction."""
+    seal = Seal(redactor().secrets)
+    remaining: Iterator[tuple[int, str]] = ((at, text) for at, text in source if at > after)
+    while chunk := await asyncio.to_thread(lambda: list(islice(remaining, PUT_AT_ONCE))):
+        await store.put(batch_id, [BatchInput(at, seal.close(text)) for at, text in chunk])
+        yield len(chunk)
+
+
+def project_texts(session: Session) -> tuple[str, str]:
+    """What a batch keeps of the project and of the options of the session that begins it, as JSON texts."""
+    options = json.dumps(_deciding_options(session.config.kept_options))
+    return json.dumps(file_digests(session.project)), options
+
+
+def check_recorded(session: Session) -> None:
+    """Raise `UsageError` for a session that keeps nothing on disk."""
     project, config = session.project, session.config
     own = not project.record and config.store is None
     if config.record is False or own or (project.threads.store == "memory" and config.store is None):
@@ -159,13 +190,18 @@ def _check_same(kept: BatchRecord, asked: BatchRecord, source: str) -> None:
 
 
 def _check_unchanged(kept: BatchRecord, asked: BatchRecord) -> None:
-    before, now = json.loads(kept.project), json.loads(asked.project)
-    changed = sorted(path for path in {*before, *now} if before.get(path) != now.get(path))
-    before, now = json.loads(kept.options), json.loads(asked.options)
-    changed += [name for name in now if before.get(name) != now[name]]
+    changed = batch_changes(kept, asked.project, asked.options)
     if changed:
         raise UsageError(
             f"what batch {kept.id} was begun with has changed: {', '.join(changed)}",
             hint="Undo the changes, or continue with them: --accept-changes. Inputs that have results keep them; add"
             " `--retry failed` to run those again that failed.",
         )
+
+
+def batch_changes(kept: BatchRecord, project: str, options: str) -> list[str]:
+    """The files and options that aren't those that a batch was begun with."""
+    before, now = json.loads(kept.project), json.loads(project)
+    changed = sorted(path for path in {*before, *now} if before.get(path) != now.get(path))
+    before, now = json.loads(kept.options), json.loads(options)
+    return changed + [name for name in now if before.get(name) != now[name]]

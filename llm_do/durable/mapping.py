@@ -6,8 +6,9 @@ import uuid
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
 from typing import TYPE_CHECKING
 
-from llm_do.durable.batch_run import UNENDED, BatchRun, ResultForm
+from llm_do.durable.batch_run import BatchRun, ResultForm
 from llm_do.durable.batch_start import BatchOptions, start_batch
+from llm_do.durable.input_runs import UNENDED
 from llm_do.durable.json_lines import spooled
 from llm_do.errors import BudgetError, RunInterruptedError, SuspendedError
 from llm_do.runtime.record.redaction import redactor

@@ -17,7 +17,7 @@ ANSWERED = {
     "ask hello": '`llm-do run PROJECT "PROMPT"`',
     "main.agent hello there": "To run this project, write: llm-do run main.agent hello there.",
     ".": "To run this project, write: llm-do run .",
-    "bogus": "The commands are run, map, resume, chat, check,",
+    "bogus": "The commands are run, map, worker, resume, chat, check,",
     "--headless main.agent": "Leave it out: without a terminal, calls that need approval are denied.",
     "run --modle test": "Did you mean `--model`?",
     "run --prompt hello": "The prompt is an argument:",

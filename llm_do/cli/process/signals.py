@@ -32,6 +32,7 @@ class Interrupts:
         last_words: Writes the rest of the output when there is no time to end cleanly.
         restore: Restores the terminal.
         signum: The signal received, None until there is one.
+        patience: Seconds until the process is ended in any case.
     """
 
     def __init__(self) -> None:
@@ -39,6 +40,7 @@ class Interrupts:
         self.stop: Callable[[], None] | None = None
         self.last_words: Callable[[], None] = lambda: None
         self.signum: int | None = None
+        self.patience = PATIENCE
         self._count = 0
         self._over = threading.Event()
 
@@ -81,7 +83,7 @@ class Interrupts:
         self.stop()
 
     def _watch(self) -> None:
-        if not self._over.wait(PATIENCE):
+        if not self._over.wait(self.patience):
             self._die()
 
     def _die(self, quietly: bool = False) -> None:

@@ -23,6 +23,7 @@ __all__ = [
     "end_run",
     "ending_run",
     "flush_record",
+    "hold_if_draining",
     "live_step",
     "open_tool",
     "record_tool",
@@ -91,6 +92,13 @@ async def live_step(ctx: CallContext, key: str, what: Callable[[], str]) -> None
     """
     if ctx.run.durable is not None:
         await ctx.run.durable.log.live(key, what)
+        await hold_if_draining(ctx)
+
+
+async def hold_if_draining(ctx: CallContext) -> None:
+    """Begin nothing more in a durable run whose session is draining: it stops when what is running has ended."""
+    if ctx.run.durable is not None and ctx.runtime.shared.draining:
+        await ctx.run.durable.hold()
 
 
 def busy(ctx: CallContext) -> AbstractContextManager[None]:

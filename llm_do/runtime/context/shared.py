@@ -37,6 +37,8 @@ class Shared:
         self._config = config
         self.used = Usage()
         self.rehearsal: Rehearsal | None = None
+        self.draining = False
+        """Whether durable runs begin no other step, and stop when what is running has ended."""
         self.subscriptions: list[Subscription] = []
         self._recorder: Recorder | None = None
         self._lock = threading.Lock()

@@ -18,7 +18,7 @@ from llm_do.errors import StepLimitError
 from llm_do.models.composites import component_models, disable_client_retries
 from llm_do.project.thread_config import ThreadConfig
 from llm_do.runtime.context.call_context import CallContext, current_call
-from llm_do.runtime.context.emission import busy, emit, flush_record
+from llm_do.runtime.context.emission import busy, emit, flush_record, hold_if_draining
 from llm_do.runtime.context.hooks import HookPoint
 from llm_do.runtime.record.events import TextDoneEvent, ThinkingEvent
 from llm_do.runtime.record.transport import OutgoingRequest
@@ -57,6 +57,7 @@ class EngineModel(WrapperModel):
         """Make one request for the current call."""
         ctx = current_call()
         ctx.run.raise_if_ended()
+        await hold_if_draining(ctx)
         with busy(ctx):
             return await self._request(ctx, messages, model_settings, model_request_parameters)
 

@@ -201,6 +201,7 @@ class Execution:
         task = asyncio.ensure_future(self._timed(ctx, entry, value))
         if self.run.durable is not None:
             self.run.durable.questions.suspend = partial(suspend, self.run, task)
+            self.run.durable.leave = partial(self._interrupt, task)
         mark = (asyncio.get_running_loop(), partial(self._interrupt, task))
         self.session.running.add(mark)
         try:

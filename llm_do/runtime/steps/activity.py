@@ -38,6 +38,11 @@ class Activity:
         self.running = 0
         self.changes = 0
 
+    @property
+    def is_inside(self) -> bool:
+        """Whether this is asked inside of something that the run is doing."""
+        return any(not work.ended for work in _WORK.get())
+
     @contextmanager
     def busy(self) -> Generator[None]:
         """Surround what the run is doing: a request, the code of a tool or of a step, asking a person who is there."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 from llm_do.runtime.record.sent_request import SETUP, RequestReader, canonical_text, content_digest
 from llm_do.runtime.record.store.opened_runs import EventIdentity
 from llm_do.runtime.record.store.stored_questions import PendingQuestion, QuestionRow, as_question, in_flight_request
-from llm_do.runtime.steps.run_questions import OpenQuestion
+from llm_do.runtime.steps.run_questions import QUIET, OpenQuestion
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -50,6 +51,7 @@ class DurableRun:
         in_flight: What becomes of calls that were running when the run stopped, if it is known already.
         readers: What has been read of the requests of each call.
         stopping: Whether the attempt stops without an end, so that nothing more is emitted.
+        leave: Lets the attempt stop without an end.
     """
 
     attempt: int
@@ -60,6 +62,7 @@ class DurableRun:
     in_flight: InFlightAnswers = None
     readers: dict[tuple[str, str], RequestReader] = field(default_factory=dict[tuple[str, str], RequestReader])
     stopping: bool = False
+    leave: Callable[[], None] = lambda: None
     _setup: tuple[Mapping[str, Any], Mapping[str, str]] | None = None
     _version: int = 0
     _states: tuple[object, object] = ({}, {})
@@ -80,6 +83,18 @@ class DurableRun:
     def stop(self) -> None:
         """Stop without an end: nothing more is emitted, and what is open stays so."""
         self.stopping = self.questions.stopping = True
+
+    async def hold(self) -> None:
+        """Begin nothing more, and leave once what is running has ended; a call that is running isn't held up."""
+        if self.activity.is_inside:
+            return
+        before, calm = -1, 0
+        while True:
+            await asyncio.sleep(QUIET)
+            calm = calm + 1 if not self.activity.running and before == self.activity.changes else 0
+            before = self.activity.changes
+            if calm == 2:
+                self.leave()
 
     async def decide_in_flight(self, step: str) -> InFlight:
         """What becomes of a call that was running when the run stopped; it waits until someone knows."""

@@ -75,7 +75,8 @@ class SqlBatches:
         """Put claimed inputs back on the queue whose runs haven't begun."""
         own = [each for each in run_ids if each in self._opened.claimed]
         if own:
-            await self._write(lambda db: batch_rows.give_back(db, own))
+            owner = self._opened.owners.own
+            await self._write(lambda db: batch_rows.give_back(db, own, owner))
             self._opened.claimed.difference_update(own)
 
     # -- batches
@@ -100,13 +101,21 @@ class SqlBatches:
         """Return where the inputs after a place are, in order."""
         return await self._read(lambda db: batch_rows.items(db, batch_id, after, most, results=results))
 
-    async def left(self, batch_id: str) -> list[BatchItem]:
-        """Return the begun runs of a batch that no process has, in order."""
-        return await self._read(lambda db: batch_rows.left(db, batch_id))
+    async def open(self) -> list[BatchRecord]:
+        """Return the batches with something to do, the oldest first, after dealing with runs whose process is gone."""
+        return await self._after_recovery(batch_rows.with_work)
+
+    async def left(self, batch_id: str, *, waiting: bool = True) -> list[BatchItem]:
+        """Return the begun runs of a batch that no process has, in order; also those that wait for a person."""
+        return await self._read(lambda db: batch_rows.left(db, batch_id, waiting=waiting))
 
     async def running(self, batch_id: str) -> int:
         """Count the runs of a batch that processes have, after dealing with those whose process is gone."""
         return await self._after_recovery(lambda db: batch_rows.running(db, batch_id))
+
+    async def has_claimed(self, run_id: str) -> bool:
+        """Whether this process has claimed an input whose run hasn't begun."""
+        return await self._read(lambda db: batch_rows.is_claimed(db, run_id, self._opened.owners.own))
 
     async def end(self, run_id: str, status: str, result: str) -> None:
         """End a run of a batch that this process has claimed, or that is stopped, without carrying it out."""

@@ -35,7 +35,7 @@ def finish_killed(db: Database, run: RunRecord) -> None:
     A durable run is only marked as stopped, since it can be resumed; one that was claimed and hasn't begun is queued.
     """
     if run.batch is not None and not run.attempt:
-        batch_rows.give_back(db, [run.id])
+        batch_rows.give_back(db, [run.id], run.owner)
         return
     if run.attempt and run.status == "running":
         attempts.stop(db, run, "stopped")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from llm_do.durable.batch_run import BatchRun
     from llm_do.durable.json_lines import JsonLines, Scan
     from llm_do.durable.progress import Progress
-    from llm_do.runtime.record.store.batches import BatchRecord
+    from llm_do.runtime.record.store.batches import BatchRecord, BatchSummary
     from llm_do.runtime.steps.durable_run import InFlight
     from llm_do.ui.live.batch_view import BatchView
 
@@ -61,6 +61,7 @@ class MapOptions:
         retry: Whether failed inputs are run again.
         in_flight: What becomes of calls that were running when a run was stopped.
         accept_changes: Whether to continue though the project's files or the models have changed.
+        detach: Whether inputs are only put on the queue.
     """
 
     project: str | None
@@ -74,6 +75,7 @@ class MapOptions:
     retry: bool
     in_flight: InFlight | None
     accept_changes: bool
+    detach: bool
 
 
 def start(what: MapOptions, options: CommandOptions) -> int:
@@ -171,11 +173,19 @@ class _Mapping:
     async def carry_out(self, chosen: Any, source: JsonLines, scan: Scan) -> int:
         """Work on the batch, print results as they are complete, and return the exit code."""
         from llm_do.durable.batch_run import BatchRun, ResultForm
-        from llm_do.durable.batch_start import start_batch
+        from llm_do.durable.batch_start import put_inputs, start_batch
 
         runtime = self._session.runtime
         store = runtime.shared.recorder().batches()
         record = await start_batch(runtime, store, chosen, scan, source.name)
+        if self._what.detach:
+            summary = await store.summary(record.id)
+            async for _ in put_inputs(store, record.id, source, after=summary.last):
+                pass
+            if not self._output.quiet:
+                for line in _detached(record, await store.summary(record.id)):
+                    warn(line)
+            return 0
         work: BatchRun[Line] = BatchRun(
             runtime,
             store,
@@ -277,6 +287,19 @@ async def _tick(view: BatchView) -> None:
 def _soon(loop: asyncio.AbstractEventLoop, work: Callable[..., object], *args: object) -> None:
     with suppress(RuntimeError):
         loop.call_soon_threadsafe(work, *args)
+
+
+def _detached(record: BatchRecord, summary: BatchSummary) -> list[str]:
+    """What is on the queue now, and how to get it done."""
+    queued = summary.statuses.get("queued", 0)
+    again = [word for word in sys.argv[1:] if word != "--detach"]
+    for at in [at for at, word in enumerate(again) if word == "--retry"]:  # else what fails would run again
+        del again[at : at + 2]
+    return [
+        f"batch {record.id}: {queued:,} of {record.total:,} inputs are on the queue, for `llm-do worker`"
+        " with the same project and store",
+        f"print the results: {shlex.join(['llm-do', *again])}",
+    ]
 
 
 def _next_steps(progress: Progress, record: BatchRecord) -> list[str]:

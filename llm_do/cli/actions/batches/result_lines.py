@@ -25,7 +25,7 @@ class Line:
 
 def line_reader() -> Callable[[BatchItem], Line | None]:
     """Create the function that reads a result of the store as a line."""
-    from llm_do.durable.batch_run import UNENDED
+    from llm_do.durable.input_runs import UNENDED
     from llm_do.runtime.record.redaction import redactor
     from llm_do.runtime.steps.sealed_secrets import Seal
 
@@ -41,7 +41,7 @@ def line_reader() -> Callable[[BatchItem], Line | None]:
 
 def line_of_result(ordinal: int, result: RunResult) -> Line:
     """The line of a run that has just ended."""
-    from llm_do.durable.batch_run import failure_of
+    from llm_do.durable.input_runs import failure_of
     from llm_do.text.json_data import to_json_data
 
     error = None if result.status == "completed" else failure_of(result).to_dict()
@@ -50,7 +50,7 @@ def line_of_result(ordinal: int, result: RunResult) -> Line:
 
 def _line(ordinal: int, result: Mapping[str, Any]) -> Line:
     """A result as a line: of what is the same in every attempt, so that it doesn't show what was interrupted."""
-    from llm_do.durable.batch_run import denial
+    from llm_do.durable.input_runs import denial
     from llm_do.runtime.record.results import ErrorRecord
 
     status, output, error = result["status"], result["output"], None

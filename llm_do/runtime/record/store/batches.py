@@ -181,12 +181,28 @@ class BatchStore(Claims, Protocol):
         """Return where the inputs after a place are, in order."""
         ...
 
-    async def left(self, batch_id: str) -> list[BatchItem]:
-        """Return the begun runs of a batch that no process has, in order: those that were stopped, or are suspended."""
+    async def open(self) -> list[BatchRecord]:
+        """Return the batches with something to do, the oldest first, after dealing with runs whose process is gone.
+
+        That is an input on the queue, or a run that has begun, unless it waits for a person.
+        """
+        ...
+
+    async def left(self, batch_id: str, *, waiting: bool = True) -> list[BatchItem]:
+        """Return the begun runs of a batch that no process has, in order: those that were stopped, or are suspended.
+
+        Args:
+            batch_id: The batch.
+            waiting: Also those with a question that no one has answered yet.
+        """
         ...
 
     async def running(self, batch_id: str) -> int:
         """Count the runs of a batch that processes have, after dealing with those whose process is gone."""
+        ...
+
+    async def has_claimed(self, run_id: str) -> bool:
+        """Whether this process has claimed an input whose run hasn't begun."""
         ...
 
     async def end(self, run_id: str, status: str, result: str) -> None:

@@ -36,12 +36,16 @@ __all__ = [
     "save",
     "summary",
     "take",
+    "with_work",
 ]
 
 _BATCH = "id, name, entry, inputs, total, project, options, budget, budget_each, concurrency, created, used"
 
 _UNFINISHED = "status IN ('running', 'stopped', 'suspended')"
 """As in the index `runs_unfinished`: a run that hasn't ended may use all of its budget."""
+
+_WAITS = "(status = 'suspended' AND EXISTS (SELECT 1 FROM questions WHERE questions.run = runs.id AND answer IS NULL))"
+"""A run that does nothing until a person has answered."""
 
 _ROUNDING = 1e-9
 """Sums of prices aren't exact; a share of a dollar that decides nothing."""
@@ -128,12 +132,12 @@ def is_claimed(db: Database, run_id: str, owner: str) -> bool:
     return row is not None and row[1] is not None and (row[0], row[2], row[3]) == ("running", 0, owner)
 
 
-def give_back(db: Database, run_ids: Sequence[str]) -> None:
-    """Put claimed inputs back on the queue."""
+def give_back(db: Database, run_ids: Sequence[str], owner: str) -> None:
+    """Put inputs that a process has claimed back on the queue."""
     db.executemany(
         "UPDATE runs SET status = 'queued', owner = '' WHERE id = ? AND status = 'running' AND attempt = 0"
-        " AND batch IS NOT NULL",
-        [(each,) for each in run_ids],
+        " AND batch IS NOT NULL AND owner = ?",
+        [(each, owner) for each in run_ids],
     )
 
 
@@ -175,11 +179,19 @@ def items(db: Database, batch_id: str, after: int, most: int, *, results: bool) 
     return [BatchItem(*row) for row in rows]
 
 
-def left(db: Database, batch_id: str) -> list[BatchItem]:
+def with_work(db: Database) -> list[BatchRecord]:
+    """Return the batches with an input on the queue, or a begun run that doesn't wait for a person."""
+    queued = "EXISTS (SELECT 1 FROM runs WHERE runs.batch = batches.id AND status = 'queued')"
+    begun = f"EXISTS (SELECT 1 FROM runs WHERE runs.batch = batches.id AND {_UNFINISHED} AND NOT {_WAITS})"
+    rows = db.execute(f"SELECT {_BATCH} FROM batches WHERE {queued} OR {begun} ORDER BY created, id")
+    return [BatchRecord(*row) for row in rows]
+
+
+def left(db: Database, batch_id: str, *, waiting: bool) -> list[BatchItem]:
     """Return the begun runs of a batch that no process has."""
     rows = db.execute(
         f"SELECT ordinal, id, status FROM runs WHERE batch = ? AND {_UNFINISHED} AND status <> 'running'"
-        " ORDER BY ordinal",
+        f"{'' if waiting else f' AND NOT {_WAITS}'} ORDER BY ordinal",
         (batch_id,),
     )
     return [BatchItem(*row) for row in rows]

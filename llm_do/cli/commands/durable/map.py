@@ -58,6 +58,12 @@ def map_inputs(
     retry: Annotated[
         Literal["failed"] | None, typer.Option("--retry", help="Run the inputs again that have failed.")
     ] = None,
+    detach: Annotated[
+        bool,
+        typer.Option(
+            "--detach", help="Only put the inputs on the queue; `llm-do worker` carries them out on any machine."
+        ),
+    ] = False,
     in_flight: Annotated[
         Literal["repeat", "done", "fail"] | None,
         typer.Option(
@@ -82,6 +88,7 @@ def map_inputs(
       llm-do map classify in.jsonl --concurrency 50 > out.jsonl
       llm-do map . in.jsonl --budget-usd 5 --budget-each-usd 0.05 > out.jsonl
       llm-do map . in.jsonl --retry failed > out.jsonl
+      llm-do map . in.jsonl --detach --store postgresql://db/jobs
     """
     from llm_do.cli.actions.batches.map_action import MapOptions, start
 
@@ -100,6 +107,7 @@ def map_inputs(
             retry is not None,
             in_flight,
             accept_changes,
+            detach,
         ),
         options,
     )

@@ -1,0 +1,177 @@
+"""What `llm-do worker` does: it carries out what is on the queue, and says on stderr what it does."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+from llm_do._startup.frozen import frozen
+from llm_do.cli.actions.run_action import carry_out, link, prepare
+from llm_do.cli.arguments.target import project_at
+from llm_do.cli.process.signals import PATIENCE, kill_children
+from llm_do.cli.process.streams import warn
+from llm_do.errors import UsageError
+from llm_do.text.sanitizer import sanitize
+
+if TYPE_CHECKING:
+    from llm_do.cli.actions.session import Session
+    from llm_do.cli.arguments.run_options import CommandOptions
+    from llm_do.cli.process.signals import Interrupts
+    from llm_do.cli.process.streams import Results
+    from llm_do.durable.progress import FailureKind, InputFailure
+    from llm_do.durable.worker import Worker, WorkerCounts
+    from llm_do.runtime.record.store.batches import BatchRecord
+
+__all__ = ["WorkerOptions", "start"]
+
+GRACE = 30.0
+"""Seconds that requests and calls have to end after a signal."""
+
+REPORT = 10.0
+"""Seconds between two lines that say what has been done."""
+
+SHOWN_FAILURES = 3
+"""Failures of a kind that are shown one by one."""
+
+
+@frozen
+class WorkerOptions:
+    """What a worker works on.
+
+    Args:
+        project: The project, as an argument.
+        concurrency: Runs at once.
+        batch: The only batch to work on.
+        exit_when_empty: Whether it ends when nothing is left to do.
+    """
+
+    project: str | None
+    concurrency: int
+    batch: str | None
+    exit_when_empty: bool
+
+
+def start(what: WorkerOptions, options: CommandOptions) -> int:
+    """Work until a signal comes or, if that was asked for, nothing is left to do."""
+    return carry_out(options, partial(_work, what), owes_result=False)
+
+
+def _work(what: WorkerOptions, options: CommandOptions, results: Results, interrupts: Interrupts) -> int:
+    if what.batch == "":
+        raise UsageError("--batch is empty", hint="Leave it out to work on every batch of the project.")
+    prepare(otel=options.otel)
+    project = link(project_at(what.project, options.input.named, quiet=options.output.quiet), options)
+    from llm_do.cli.actions.session import Session
+
+    session = Session(project, options.session, options.output, results, interrupts, asks=False)
+    return session.serve(_Working(session, what, interrupts, quiet=options.output.quiet).carry_out)
+
+
+class _Working:
+    """One call of the command.
+
+    Args:
+        session: The session.
+        what: What is worked on.
+        interrupts: Learns how to stop.
+        quiet: Whether only errors are shown.
+    """
+
+    def __init__(self, session: Session, what: WorkerOptions, interrupts: Interrupts, *, quiet: bool) -> None:
+        self._session = session
+        self._what = what
+        self._interrupts = interrupts
+        self._quiet = quiet
+        self._cut_off = False
+
+    async def carry_out(self) -> int:
+        """Work, and return the exit code."""
+        from llm_do.durable.worker import Worker
+
+        runtime = self._session.runtime
+        recorder = runtime.shared.recorder()
+        worker = Worker(
+            runtime,
+            recorder.batches(),
+            concurrency=self._what.concurrency,
+            batch=self._what.batch,
+            until_empty=self._what.exit_when_empty,
+            notice=self._say,
+            on_failure=self._fail,
+        )
+        await worker.check()
+        loop = asyncio.get_running_loop()
+        self._interrupts.patience = GRACE + PATIENCE
+        self._interrupts.stop = lambda: _soon(loop, partial(self._stop, loop, worker))
+        if self._interrupts.signum is not None:
+            self._stop(loop, worker)
+        self._tell(f"working on {self._work_name()}, {self._what.concurrency} runs at once")
+        reporting = asyncio.ensure_future(self._report(worker.counts))
+        try:
+            await worker.work()
+        finally:
+            reporting.cancel()
+        self._tell(_ended(worker.counts))
+        if self._cut_off:
+            kill_children()
+            return self._interrupts.exit_code
+        return 0
+
+    def _work_name(self) -> str:
+        root = self._session.runtime.project.root
+        return f"batch {self._what.batch} of {root}" if self._what.batch is not None else f"batches of {root}"
+
+    def _stop(self, loop: asyncio.AbstractEventLoop, worker: Worker) -> None:
+        worker.stop()
+        running = worker.counts.running
+        if running:
+            self._tell(f"{self._interrupts.description}; {_runs(running)} may end what they are doing")
+        loop.call_later(GRACE, self._cut)
+
+    def _cut(self) -> None:
+        self._cut_off = True
+        self._session.runtime.interrupt()
+
+    async def _report(self, counts: WorkerCounts) -> None:
+        before = ""
+        while True:
+            await asyncio.sleep(REPORT)
+            line = _done(counts)
+            if line != before:
+                self._tell(f"{line}, {counts.running} running")
+            before = line
+
+    def _fail(self, batch: BatchRecord, failure: InputFailure, kind: FailureKind) -> None:
+        if kind.count <= SHOWN_FAILURES:
+            self._tell(f"{failure.run_id} failed: {failure.error.message}")
+        if kind.count == SHOWN_FAILURES:
+            self._tell("more failures of this kind are only counted")
+
+    def _tell(self, line: str) -> None:
+        if not self._quiet:
+            self._say(line)
+
+    def _say(self, line: str) -> None:
+        warn(sanitize(" ".join(line.split())))
+
+
+def _done(counts: WorkerCounts) -> str:
+    parts = [f"{counts.completed:,} completed", f"{counts.failed:,} failed" if counts.failed else ""]
+    parts += [f"{counts.waiting:,} wait for a person" if counts.waiting else ""]
+    return ", ".join(part for part in parts if part)
+
+
+def _ended(counts: WorkerCounts) -> str:
+    left = f"; {_runs(counts.left)} left to other workers" if counts.left else ""
+    return f"ended: {_done(counts)}{left}"
+
+
+def _runs(count: int) -> str:
+    return "1 run" if count == 1 else f"{count} runs"
+
+
+def _soon(loop: asyncio.AbstractEventLoop, work: partial[None]) -> None:
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(work)

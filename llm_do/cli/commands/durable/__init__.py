@@ -1,0 +1,1 @@
+"""Commands that carry out durable runs: one again, or many inputs in this process and others."""
