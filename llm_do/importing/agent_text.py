@@ -5,28 +5,44 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 
+from llm_do._startup.frozen import frozen
 from llm_do.formats.agent_file import parse_agent
 from llm_do.formats.syntax.yaml_nodes import plain_scalar
 from llm_do.importing.frontmatter import UnreadableFileError
 from llm_do.importing.translation import Draft
 from llm_do.project.tools.builtin_toolsets import BUILTINS, FILES
 
-__all__ = ["agent_text", "toolsets_of"]
+__all__ = ["Available", "agent_text", "toolsets_of"]
 
 _PLAIN = re.compile(r"[A-Za-z](?:[\w ,.;()/'’“”…—–&+*?!-]*[\w.)?!'’”…])?")
 _INVISIBLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _READ_ONLY = frozenset(name for name, facts in FILES.items() if not facts.writes)
 
 
-def agent_text(draft: Draft, name: str, shell: str, agents: Mapping[str, str]) -> str:
+@frozen
+class Available:
+    """What there is in a project for its agents to use.
+
+    Args:
+        shell: The toolset that has `shell`.
+        agents: The names of agents in the project by the names that their writers gave them.
+        servers: The toolsets that are MCP servers.
+    """
+
+    shell: str
+    agents: Mapping[str, str] = field(default_factory=dict[str, str])
+    servers: frozenset[str] = frozenset()
+
+
+def agent_text(draft: Draft, name: str, available: Available) -> str:
     r"""Write an agent.
 
     Args:
         draft: The agent.
         name: Its name in the project.
-        shell: The toolset of the project whose `shell` it gets.
-        agents: The names of agents in the project by the names that their writers gave them.
+        available: What it may use there.
 
     Raises:
         UnreadableFileError: It has characters that no agent file may have.
@@ -34,7 +50,7 @@ def agent_text(draft: Draft, name: str, shell: str, agents: Mapping[str, str]) -
     Example:
         >>> from llm_do.importing.translation import translate
         >>> draft = translate("---\nname: a\ndescription: Use it: always\ntools: Read\n---\nHelp.", "a.md")
-        >>> print(agent_text(draft, "a", "commands", {}), end="")
+        >>> print(agent_text(draft, "a", Available("commands")), end="")
         ---
         name: a
         description: "Use it: always"
@@ -50,7 +66,7 @@ def agent_text(draft: Draft, name: str, shell: str, agents: Mapping[str, str]) -
         lines.append(f"model: {_scalar(draft.model)}")
     if draft.thinking is not None:
         lines.append(f"model_settings: {{thinking: {draft.thinking}}}")
-    lines += _toolset_lines(toolsets_of(draft, shell, agents))
+    lines += _toolset_lines(toolsets_of(draft, available))
     web = [tool for tool in ("web_search", "web_fetch") if tool in draft.granted.others]
     if web:
         lines += ["server_side_tools:", *(f"  - tool_type: {tool}" for tool in web)]
@@ -62,7 +78,7 @@ def agent_text(draft: Draft, name: str, shell: str, agents: Mapping[str, str]) -
     return text
 
 
-def toolsets_of(draft: Draft, shell: str, agents: Mapping[str, str]) -> dict[str, Sequence[str]]:
+def toolsets_of(draft: Draft, available: Available) -> dict[str, Sequence[str]]:
     """The toolsets of an agent, each with the tools to include; all of them if there are none."""
     found: dict[str, Sequence[str]] = {}
     files = draft.granted.files & _READ_ONLY if draft.read_only else draft.granted.files
@@ -71,9 +87,12 @@ def toolsets_of(draft: Draft, shell: str, agents: Mapping[str, str]) -> dict[str
         offered = BUILTINS[toolset]
         found[toolset] = () if files == frozenset(offered) else [tool for tool in offered if tool in files]
     if "shell" in draft.granted.others:
-        found["shell_readonly" if draft.read_only else shell] = ()
+        found["shell_readonly" if draft.read_only else available.shell] = ()
     found |= {name: () for name in ("todo", "ask_user") if name in draft.granted.others}
-    found |= {agents[name]: () for name in draft.granted.agents if name in agents}
+    for server in dict.fromkeys(server for server, _ in draft.granted.servers if server in available.servers):
+        tools = [tool for name, tool in draft.granted.servers if name == server]
+        found[server] = () if "*" in tools else tools
+    found |= {available.agents[name]: () for name in draft.granted.agents if name in available.agents}
     return found
 
 
@@ -82,7 +101,9 @@ def _toolset_lines(toolsets: Mapping[str, Sequence[str]]) -> list[str]:
         return []
     if not any(toolsets.values()):
         return [f"toolsets: [{', '.join(map(_scalar, toolsets))}]"]
-    shown = {name: f"{{include: [{', '.join(tools)}]}}" if tools else "{}" for name, tools in toolsets.items()}
+    shown = {
+        name: f"{{include: [{', '.join(map(_scalar, tools))}]}}" if tools else "{}" for name, tools in toolsets.items()
+    }
     return ["toolsets:", *(f"  {_scalar(name)}: {options}" for name, options in shown.items())]
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 
 from llm_do._startup.frozen import frozen
-from llm_do.importing.agent_text import agent_text, toolsets_of
+from llm_do.importing.agent_text import Available, agent_text, toolsets_of
 from llm_do.importing.frontmatter import NotAnAgentError, UnreadableFileError
 from llm_do.importing.tool_names import Granted
 from llm_do.importing.translation import Draft, Note, translate
@@ -59,12 +59,14 @@ class Target:
         title: Its name, for a new manifest.
         exists: Whether it has a manifest.
         shell: Its toolset for commands, if it has one.
+        servers: Its toolsets that are MCP servers.
         taken: Names that its own agents, toolsets, flows and functions have, each with its file.
     """
 
     title: str
     exists: bool = False
     shell: str | None = None
+    servers: frozenset[str] = frozenset()
     taken: Mapping[str, str] | None = None
 
 
@@ -111,7 +113,7 @@ def plan_import(sources: Iterable[SourceFile], target: Target) -> ImportPlan:
     for source in sources:
         try:
             draft = translate(source.text, source.file)
-            agent_text(draft, draft.name, "commands", {})  # so that no agent names one that can't be written
+            agent_text(draft, draft.name, Available("commands"))  # so that no agent names one that can't be written
         except NotAnAgentError as error:
             others[source.file] = str(error)
             continue
@@ -123,13 +125,14 @@ def plan_import(sources: Iterable[SourceFile], target: Target) -> ImportPlan:
     shell = target.shell or ("shell_readonly" if target.exists else _free("commands", {each.name for each in named}))
     files: dict[str, str] = {}
     agents = {each.draft.name: each.name for each in reversed(named)}
+    available = Available(shell, agents, target.servers)
     for each in named:
-        files[path_of(each.name)] = agent_text(each.draft, each.name, shell, agents)
+        files[path_of(each.name)] = agent_text(each.draft, each.name, available)
         notes += [SourceNote(each.source.file, note) for note in each.draft.notes]
         notes += [SourceNote(each.source.file, note) for note in _more_notes(each.draft, target, agents)]
     if named and not target.exists:
         entry = _entry(named, files, shell)
-        uses_shell = any(shell in toolsets_of(each.draft, shell, agents) for each in named)
+        uses_shell = any(shell in toolsets_of(each.draft, available) for each in named)
         files["project.json"] = _manifest(target.title, entry, shell if uses_shell else None)
     return ImportPlan(files, notes, refused, others)
 
@@ -172,16 +175,27 @@ def _free(name: str, taken: Iterable[str]) -> str:
 
 
 def _more_notes(draft: Draft, target: Target, agents: Mapping[str, str]) -> list[Note]:
+    line = draft.tools_line
     notes = [
-        Note(f"it may call `{name}`, which is not imported, so that is left out")
+        Note(f"it may call `{name}`, which is not imported, so that is left out", line)
         for name in draft.granted.agents
         if name not in agents
+    ]
+    notes += [
+        Note(
+            f"the tools of the MCP server `{server}` are left out: declare it under `toolsets` in project.json with "
+            '`"type": "mcp"`, and import again or list it under `toolsets`',
+            line,
+        )
+        for server in dict.fromkeys(server for server, _ in draft.granted.servers)
+        if server not in target.servers
     ]
     if target.exists and target.shell is None and "shell" in draft.granted.others and not draft.read_only:
         notes.append(
             Note(
                 "`Bash` became `shell_readonly`, because project.json has no toolset for commands: add "
-                '`"commands": {"type": "shell"}` to its `toolsets`, and list `commands` instead'
+                '`"commands": {"type": "shell"}` to its `toolsets`, and list `commands` instead',
+                line,
             )
         )
     return notes
@@ -194,7 +208,7 @@ def _entry(written: Sequence[_Named], files: dict[str, str], shell: str) -> str:
     name = _free("main", {*(each.name for each in written), shell})
     members = tuple(each.name for each in written)
     leader = Draft(name, "Gives each task to the agent that fits it.", Granted(agents=members), _LEADER.rstrip())
-    files[path_of(name)] = agent_text(leader, name, shell, {member: member for member in members})
+    files[path_of(name)] = agent_text(leader, name, Available(shell, {member: member for member in members}))
     return name
 
 

@@ -66,18 +66,21 @@ class Granted:
         files: Tools of file toolsets.
         others: `shell`, `web_fetch`, `web_search`, `todo` and `ask_user`.
         agents: Agents that it may call.
+        servers: Tools of MCP servers, each as the server's name and the tool's; `*` stands for all of its tools.
         notes: What can't be said, a sentence each.
     """
 
     files: frozenset[str] = frozenset()
     others: frozenset[str] = frozenset()
     agents: tuple[str, ...] = ()
+    servers: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
 
     def without(self, denied: Granted) -> Granted:
         """What is left without what `denied` stands for."""
         agents = tuple(name for name in self.agents if name not in denied.agents)
-        return Granted(self.files - denied.files, self.others - denied.others, agents, self.notes)
+        servers = tuple(each for each in self.servers if not {each, (each[0], "*")} & {*denied.servers})
+        return Granted(self.files - denied.files, self.others - denied.others, agents, servers, self.notes)
 
 
 EVERYTHING = Granted(
@@ -108,13 +111,17 @@ def grant(names: Sequence[str], *, denying: bool = False) -> Granted:
     files: set[str] = set()
     others: set[str] = set()
     agents: list[str] = []
+    servers: list[tuple[str, str]] = []
     notes: list[str] = []
     for name in names:
         found = _TOOL.fullmatch(name)
         word, pattern = (found[1], (found[2] or "").strip(") ")) if found is not None else (name, "")
         key = re.sub(r"[\s_-]", "", word).lower().removesuffix("tool")
         own = _FILE_TOOLS.get(key) or _OTHERS.get(key)
-        if own is None:
+        server = _SERVER.fullmatch(word)
+        if server is not None:
+            servers.append((server[1], server[2] or "*"))
+        elif own is None:
             notes.append(_absent(word, key))
         elif own == "agents":
             called = [each.strip() for each in pattern.split(",") if each.strip() not in ("", "*")]
@@ -127,17 +134,10 @@ def grant(names: Sequence[str], *, denying: bool = False) -> Granted:
         else:
             (files if own in FILES else others).add(own)
             notes.append(_pattern(word, pattern, own))
-    return Granted(frozenset(files), frozenset(others), tuple(agents), tuple(_each_once(notes)))
+    return Granted(frozenset(files), frozenset(others), tuple(agents), tuple(servers), tuple(_each_once(notes)))
 
 
 def _absent(word: str, key: str) -> str:
-    server = _SERVER.fullmatch(word)
-    if server is not None:
-        part = f" and `include: [{server[2]}]`" if server[2] and server[2] != "*" else ""
-        return (
-            f"the MCP tool `{word}` is left out: declare the server `{server[1]}` in project.json with "
-            f'`"type": "mcp"`, and list it under `toolsets`{part}'
-        )
     if key in _NEEDLESS:
         return f"the tool `{word}` isn't needed: {_NEEDLESS[key]}"
     if key in _ABSENT:

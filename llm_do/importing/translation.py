@@ -71,6 +71,7 @@ class Draft:
         max_steps: Model requests in one run, None to leave it to the project.
         thinking: How hard the model thinks, None to leave it to the provider.
         read_only: Whether it may only read.
+        tools_line: The line of its tools.
         notes: What can't be said of it.
     """
 
@@ -82,6 +83,7 @@ class Draft:
     max_steps: int | None = None
     thinking: str | None = None
     read_only: bool = False
+    tools_line: int = 1
     notes: tuple[Note, ...] = ()
 
 
@@ -121,7 +123,9 @@ def translate(text: str, file: str) -> Draft:
         notes.append(Note("it has no instructions"))
     notes.sort(key=lambda note: note.line)
     read_only = mode == "plan"
-    return Draft(name, description, granted, found.body, model, steps, thinking, read_only, tuple(notes))
+    listed = fields.get("tools") or fields.get("allowedtools")
+    line = listed.line if listed is not None else 1
+    return Draft(name, description, granted, found.body, model, steps, thinking, read_only, line, tuple(notes))
 
 
 def valid_name(text: str) -> str:

@@ -106,6 +106,23 @@ def test_an_existing_project_keeps_its_manifest_and_its_names(repository: Path) 
     assert check(repository).code == 0
 
 
+def test_tools_of_servers_that_the_project_has_come_along(repository: Path) -> None:
+    (repository / "project.json").write_text(
+        '{"version": 1, "entry": {"agent": "searcher"}, "agent_files": ["agents/*.agent"],'
+        ' "toolsets": {"github": {"type": "mcp", "command": ["github-server"]}}}'
+    )
+    (repository / ".claude" / "agents" / "searcher.md").write_text(
+        "---\nname: searcher\ndescription: Searches.\n"
+        "tools: mcp__github__get_issue, mcp__github__list_issues, mcp__ghost\n---\nSearch.\n"
+    )
+
+    ended = run_forked("import", ".claude/agents/searcher.md", cwd=repository)
+
+    assert "  github: {include: [get_issue, list_issues]}\n" in (repository / "agents" / "searcher.agent").read_text()
+    assert "searcher.md:4: the tools of the MCP server `ghost` are left out" in ended.err
+    assert "`github`" not in ended.err
+
+
 def test_a_project_in_another_folder_is_made(repository: Path) -> None:
     ended = run_forked("import", ".claude/agents/team/writer.md", "--to", "new folder", cwd=repository)
 

@@ -185,7 +185,7 @@ _TOOLS: dict[str, Sample] = {
     "servers": tools(
         "tools: Read, Grep, mcp__github__get_issue, mcp__linear, mcp__x__*",
         expected=READ_GREP,
-        notes=("the server `github`", "the server `linear`", "the server `x`"),
+        notes=("the MCP server `github`", "the MCP server `linear`", "the MCP server `x`"),
     ),
     "unknown tools": tools(
         "tools: Read, Grep, Gerp, Telepathy",

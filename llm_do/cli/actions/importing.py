@@ -175,13 +175,14 @@ def _target(root: Path) -> Target:
         for agent in project.agents
         if (name := agent.value.name if agent.value is not None else agent.readable) is not None
     } | _agents_in(root)
+    servers = frozenset(name for name, config in manifest.toolsets.items() if config.type == "mcp")
     # One that allows commands allows them for what its owner wrote, not for agents from elsewhere.
     shells = [
         name
         for name, config in manifest.toolsets.items()
         if config.type == "shell" and not config.read_only and not config.allow
     ]
-    return Target(title, exists=True, shell=shells[0] if shells else None, taken=taken)
+    return Target(title, exists=True, shell=shells[0] if shells else None, servers=servers, taken=taken)
 
 
 def _project(root: Path) -> ProjectFiles:
