@@ -51,9 +51,16 @@ _HEADERS = {
 _DEFAULT_POLICY = "default-src 'none'; frame-ancestors 'none'"
 
 
-def problem(status: int, message: str, hint: str | None = None, **headers: str) -> JSONResponse:
-    """Return an error as every route reports it."""
-    error = {"message": message, "type": "invalid_request_error" if status < 500 else "server_error"}
+def problem(
+    status: int,
+    message: str,
+    hint: str | None = None,
+    *,
+    headers: Mapping[str, str] | None = None,
+    more: Mapping[str, object] | None = None,
+) -> JSONResponse:
+    """Return an error as every route reports it, with any more fields that it has."""
+    error = {"message": message, "type": "invalid_request_error" if status < 500 else "server_error", **(more or {})}
     return JSONResponse({"error": error if hint is None else {**error, "hint": hint}}, status, headers)
 
 
@@ -114,7 +121,7 @@ class Access:
             return problem(403, "another site's page asks")
         if request.url.path != LOGIN and not self._knows(request, host):
             hint = "Open the address that `llm-do serve` printed."
-            return problem(401, "the key is missing or wrong", hint, **{"WWW-Authenticate": "Bearer"})
+            return problem(401, "the key is missing or wrong", hint, headers={"WWW-Authenticate": "Bearer"})
         return None if reads else _refuse_write(request, host)
 
     def _knows(self, request: Request, host: str) -> bool:

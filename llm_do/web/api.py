@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,13 +11,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from llm_do.errors import EXIT_CODES
+from llm_do.errors import EXIT_CODES, UsageError
 from llm_do.runtime.record.events import event_from_dict
 from llm_do.runtime.record.stored_records import Filter, RunFilter, RunRecord
+from llm_do.runtime.steps.run_questions import process_user
+from llm_do.threads.sql.sql_store import SqlStore
 from llm_do.ui.live.run_comparison import ComparedRun, RunComparison
 from llm_do.web.event_stream import event_stream, last_seen
 from llm_do.web.openapi import DESCRIPTION
-from llm_do.web.requests import BadRequestError, json_body, number_of, text_of, user_of
+from llm_do.web.requests import BadRequestError, flag_of, json_body, number_of, text_of, user_of
 from llm_do.web.run_document import document_text, stored_document
 from llm_do.web.served_project import ServedProject
 
@@ -39,11 +42,13 @@ class Api:
             Route("/api/openapi.json", self.describe),
             Route("/api/projects", self.projects),
             Route("/api/threads", self.threads),
+            Route("/api/questions", self.all_questions),
             Route("/api/compare", self.compare),
             Route("/api/runs", self.runs, methods=["GET"]),
             Route("/api/runs", self.start, methods=["POST"]),
             Route("/api/runs/{run}", self.run, methods=["GET"]),
             Route("/api/runs/{run}", self.cancel, methods=["DELETE"]),
+            Route("/api/runs/{run}/resume", self.resume, methods=["POST"]),
             Route("/api/runs/{run}/events", self.events),
             Route("/api/runs/{run}/test", self.save_test, methods=["POST"]),
             Route("/api/runs/{run}/questions", self.questions, methods=["GET"]),
@@ -68,7 +73,7 @@ class Api:
         """List runs, the most recent first."""
         query = request.query_params
         status = query.get("status")
-        if status is not None and status not in ("running", "stopped", *EXIT_CODES):
+        if status is not None and status not in ("queued", "running", "stopped", "suspended", *EXIT_CODES):
             raise BadRequestError(f"runs have no status {status!r}")
         limit = number_of(request, "limit", 50, MOST_RUNS)
         chosen = RunFilter(
@@ -77,25 +82,29 @@ class Api:
             entry=query.get("entry"),
             user_id=user_of(request),
         )
-        found: list[tuple[RunRecord, ServedProject]] = []
-        for project in self._chosen(query.get("project")):
-            await project.store.recover()
-            found += [(run, project) for run in await project.store.runs(filter=chosen, limit=limit)]
-        found.sort(key=lambda each: each[0].started, reverse=True)
-        return JSONResponse({"runs": [self._listed(run, project) for run, project in found[:limit]]})
-
-    def _listed(self, run: RunRecord, project: ServedProject) -> dict[str, Any]:
-        waiting = len(project.questions.of_run(run.id))
-        return {**run.to_dict(), "project": project.name, "here": project.is_active(run.id), "questions": waiting}
+        found: list[dict[str, Any]] = []
+        for store, sharing in self._stores():
+            await store.recover()
+            waiting = await _waiting(sharing)
+            most = limit if len(sharing) == 1 else MOST_RUNS
+            for run in await store.runs(filter=chosen, limit=most):
+                project = _project_of(run, sharing)
+                if project in self._chosen(query.get("project")):
+                    more = {"here": project.is_active(run.id), "questions": waiting[run.id]}
+                    found.append({**run.to_dict(), "project": project.name, **more})
+        found.sort(key=lambda each: each["started"], reverse=True)
+        return JSONResponse({"runs": found[:limit]})
 
     async def threads(self, request: Request) -> Response:
         """List conversations, the most recent first."""
         user, limit = user_of(request), number_of(request, "limit", 50, MOST_RUNS)
         found: list[dict[str, Any]] = []
-        for project in self._chosen(request.query_params.get("project")):
-            for each in await project.store.threads(user, every_user=user is None, limit=limit):
+        chosen = self._chosen(request.query_params.get("project"))
+        for store, sharing in self._stores():
+            named = [project.name for project in sharing if project in chosen]
+            for each in await store.threads(user, every_user=user is None, limit=limit) if named else ():
                 times = {"created": each.created, "updated": each.updated}
-                whose = {"thread_id": each.id, "user_id": each.user_id, "project": project.name}
+                whose = {"thread_id": each.id, "user_id": each.user_id, "project": named[0]}
                 found.append({**whose, "messages": each.length, **times})
         found.sort(key=lambda each: each["updated"], reverse=True)
         return JSONResponse({"threads": found[:limit]})
@@ -104,11 +113,7 @@ class Api:
         """Describe a run with its events, its requests, and the questions that it waits for."""
         project, run = await self._found(request.path_params["run"], user_of(request))
         document = await stored_document(project.store, run, project=project.name)
-        more = {
-            "here": project.is_active(run.id),
-            "questions": project.questions.of_run(run.id),
-        }
-        text = await asyncio.to_thread(document_text, {**document, **more})
+        text = await asyncio.to_thread(document_text, {**document, **await _questions(project, run)})
         return Response(text, media_type="application/json")
 
     async def events(self, request: Request) -> Response:
@@ -121,9 +126,26 @@ class Api:
         return StreamingResponse(event_stream(project.follow(run.id, after)), media_type="text/event-stream")
 
     async def questions(self, request: Request) -> Response:
-        """List the questions that a run waits for."""
+        """List the questions that a run waits for, and who has answered the others."""
         project, run = await self._found(request.path_params["run"], user_of(request))
-        return JSONResponse({"here": project.is_active(run.id), "questions": project.questions.of_run(run.id)})
+        text = document_text({**await _questions(project, run), "status": run.status})
+        return Response(text, media_type="application/json")
+
+    async def all_questions(self, request: Request) -> Response:
+        """List the questions that runs wait for, of this server and of durable runs anywhere."""
+        user = user_of(request)
+        found: list[dict[str, Any]] = []
+        for store, sharing in self._stores():
+            await store.recover()
+            for each in await _pending(sharing):
+                run = await store.run(each["run_id"])
+                if run is None or run.id != each["run_id"] or user not in (None, run.user_id):
+                    continue
+                project = _project_of(run, sharing)
+                if project in self._chosen(request.query_params.get("project")):
+                    found.append({**each, "project": project.name, "entry": run.entry})
+        found.sort(key=lambda each: each["asked"])
+        return Response(document_text({"questions": found}), media_type="application/json")
 
     async def compare(self, request: Request) -> Response:
         """Compare two runs: where they parted, and what each of them came to."""
@@ -144,24 +166,40 @@ class Api:
 
     async def start(self, request: Request) -> Response:
         """Begin a run."""
-        body = await json_body(request, "input", "entry", "thread", "project")
+        body = await json_body(request, "input", "entry", "thread", "project", "durable")
         project = self._chosen(text_of(body, "project"))[0]
         value = body.get("input")
         if value is not None and not isinstance(value, str | dict):
             raise BadRequestError("`input` has to be a text, or an object with the fields of the entry's input")
         run_id = await project.start(
-            value, entry=text_of(body, "entry"), thread=text_of(body, "thread"), user=user_of(request)
+            value,
+            entry=text_of(body, "entry"),
+            thread=text_of(body, "thread"),
+            user=user_of(request),
+            durable=flag_of(body, "durable"),
         )
         place = {"Location": f"/api/runs/{run_id}"}
         return JSONResponse({"run_id": run_id, "project": project.name}, 201, place)
 
     async def answer(self, request: Request) -> Response:
-        """Answer a question of a run."""
-        project, run = await self._found(request.path_params["run"], user_of(request))
+        """Answer a question of a run, and continue the run if it is durable and no process has it."""
+        user = user_of(request)
+        project, run = await self._found(request.path_params["run"], user)
         body = await json_body(request, "answer", "digest", "note")
-        if not project.questions.answer(run.id, request.path_params["question"], body):
+        done = await project.answer(run, request.path_params["question"], body, user or process_user())
+        if done is None:
             raise BadRequestError("the run has no question with this id", 404)
-        return Response(status_code=204)
+        return JSONResponse(done)
+
+    async def resume(self, request: Request) -> Response:
+        """Continue a durable run that no process has."""
+        project, run = await self._found(request.path_params["run"], user_of(request))
+        await json_body(request)
+        try:
+            await project.resume(run.id)
+        except UsageError as error:
+            raise BadRequestError(error.message, 409, hint=error.hint) from error
+        return JSONResponse({"run_id": run.id}, 202)
 
     async def cancel(self, request: Request) -> Response:
         """End a run that the server has begun, or drop a durable one that waits."""
@@ -189,11 +227,47 @@ class Api:
             raise BadRequestError(f"there is no project {name!r}", 404)
         return [self._projects[name]]
 
-    async def _found(self, run_id: str, user: str | None) -> tuple[ServedProject, RunRecord]:
-        """A run by its id, or a prefix that no other has, in whichever project has it."""
+    def _stores(self) -> list[tuple[SqlStore, list[ServedProject]]]:
+        """Each store with the projects that keep their runs in it."""
+        found: dict[int, list[ServedProject]] = {}
         for project in self._projects.values():
-            await project.store.recover()
-            run = await project.run(run_id, user)
+            found.setdefault(id(project.store), []).append(project)
+        return [(sharing[0].store, sharing) for sharing in found.values()]
+
+    async def _found(self, run_id: str, user: str | None) -> tuple[ServedProject, RunRecord]:
+        """A run by its id, or a prefix that no other has, and the project that has it."""
+        for store, sharing in self._stores():
+            await store.recover()
+            run = await sharing[0].run(run_id, user)
             if run is not None:
-                return project, run
+                return _project_of(run, sharing), run
         raise BadRequestError("there is no run with this id", 404)
+
+
+def _project_of(run: RunRecord, sharing: Sequence[ServedProject]) -> ServedProject:
+    """The project of a run among those that share a store: the one that runs it, or the first that has its entry."""
+    found = [each for each in sharing if each.is_active(run.id)]
+    found += [each for each in sharing if run.entry in each.entries()]
+    return found[0] if found else sharing[0]
+
+
+async def _pending(sharing: Sequence[ServedProject]) -> list[dict[str, Any]]:
+    """The questions that wait in projects that share a store, each once."""
+    found: dict[str, dict[str, Any]] = {}
+    for project in sharing:
+        found |= {each["id"]: each for each in await project.pending()}
+    return list(found.values())
+
+
+async def _waiting(sharing: Sequence[ServedProject]) -> Counter[str]:
+    """How many questions each run waits for."""
+    return Counter(each["run_id"] for each in await _pending(sharing))
+
+
+async def _questions(project: ServedProject, run: RunRecord) -> dict[str, Any]:
+    """What a run waits for, and what was answered by whom."""
+    return {
+        "here": project.is_active(run.id),
+        "questions": await project.pending(run.id),
+        "answered": await project.answered(run.id),
+    }

@@ -39,15 +39,23 @@ _PROJECT = _query("project", "Only of this project.")
 _LIST = {"type": "array", "items": {"type": "object"}}
 _ERROR = {"description": "The request is refused.", "content": _json({"$ref": "#/components/schemas/Error"})}
 _NOT_FOUND = {"404": {**_ERROR, "description": "There is no such run."}}
+_QUESTIONS = {"type": "array", "items": {"$ref": "#/components/schemas/Question"}}
+_CONTINUES = _object(
+    ("run_id", "running", "message"),
+    run_id=_text("The run."),
+    running={"type": "boolean", "description": "Whether the run continues."},
+    message=_text("What becomes of the run."),
+)
 _BODY_START = _object(
     input={"description": "A text, or the fields of the entry's input; absent for the entry's default."},
     entry=_text("An agent, a flow or a function instead of the project's entry."),
     thread=_text("The conversation to continue or to start."),
     project=_text("The project; by default the first."),
+    durable={"type": "boolean", "description": "Whether each of its steps is kept, so that it survives the server."},
 )
 _BODY_ANSWER = _object(
     ("answer",),
-    answer=_text("`once`, `all`, `deny` or `abort`; to an agent's own question, the text."),
+    answer=_text("One of the question's `answers`; if it has none, the text."),
     digest=_text("The `digest` of the question that was shown; an approval is refused without it."),
     note=_text("With `deny`: what the model is to know."),
 )
@@ -83,6 +91,13 @@ DESCRIPTION: Mapping[str, Any] = {
         "/api/threads": {
             "get": _operation(
                 "List conversations", _PROJECT, _LIMIT, answers=_answer("The latest first.", _object(threads=_LIST))
+            )
+        },
+        "/api/questions": {
+            "get": _operation(
+                "List the questions that runs wait for, also durable ones that no process has",
+                _PROJECT,
+                answers=_answer("The oldest first.", _object(questions=_QUESTIONS)),
             )
         },
         "/api/compare": {
@@ -138,7 +153,7 @@ DESCRIPTION: Mapping[str, Any] = {
             "parameters": [_RUN],
             "get": _operation(
                 "List the questions that a run waits for",
-                answers={**_answer("First come first.", _object(questions=_LIST)), **_NOT_FOUND},
+                answers={**_answer("First come first.", _object(questions=_QUESTIONS, answered=_LIST)), **_NOT_FOUND},
             ),
         },
         "/api/runs/{run}/questions/{question}": {
@@ -147,9 +162,24 @@ DESCRIPTION: Mapping[str, Any] = {
                 "Answer a question",
                 body=_BODY_ANSWER,
                 answers={
-                    **_answer("It is answered.", status="204"),
+                    **_answer("It is answered.", _CONTINUES),
                     **_NOT_FOUND,
-                    "409": {**_ERROR, "description": "It has been answered, or shows something else now."},
+                    "409": {
+                        **_ERROR,
+                        "description": "It has been answered (`answered`: by whom, and what), or shows something else.",
+                    },
+                },
+            ),
+        },
+        "/api/runs/{run}/resume": {
+            "parameters": [_RUN],
+            "post": _operation(
+                "Continue a durable run that was stopped, or that waits, where it stopped",
+                body=_object(),
+                answers={
+                    **_answer("It is running.", _object(("run_id",), run_id=_text("Its id.")), "202"),
+                    **_NOT_FOUND,
+                    "409": {**_ERROR, "description": "It has ended, is running, or its project has changed."},
                 },
             ),
         },
@@ -188,9 +218,33 @@ DESCRIPTION: Mapping[str, Any] = {
             "Error": _object(
                 ("error",),
                 error=_object(
-                    ("message",), message=_text("What is wrong."), type=_text("Its kind."), hint=_text("What to do.")
+                    ("message",),
+                    message=_text("What is wrong."),
+                    type=_text("Its kind."),
+                    hint=_text("What to do."),
+                    answered={
+                        "type": ["object", "null"],
+                        "description": "Of a question: its `answer`, `by` whom and at what `time`.",
+                    },
                 ),
-            )
+            ),
+            "Question": _object(
+                ("id", "run_id", "kind", "digest", "agent", "answers"),
+                id=_text("Its id."),
+                run_id=_text("The run that waits."),
+                kind=_text(
+                    "`approval` of a call, `question` of an agent, or `in_flight`: a call that was running at a kill.",
+                    enum=["approval", "question", "in_flight"],
+                ),
+                durable={"type": "boolean", "description": "Whether it is kept until it is answered."},
+                digest=_text("What the answer is bound to; empty for a question of an agent."),
+                agent=_text("The call path of the agent."),
+                answers={"type": "array", "items": {"type": "string"}, "description": "Empty: any text."},
+                tool=_text("The tool."),
+                args={"type": "object", "description": "Its arguments."},
+                diff={"type": ["string", "null"], "description": "What the call would change."},
+                text=_text("What an agent asks."),
+            ),
         },
     },
 }

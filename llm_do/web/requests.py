@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-__all__ = ["BadRequestError", "json_body", "number_of", "text_of", "user_of"]
+__all__ = ["BadRequestError", "flag_of", "json_body", "number_of", "text_of", "user_of"]
 
 
 class BadRequestError(Exception):
@@ -17,12 +18,23 @@ class BadRequestError(Exception):
     Args:
         message: What is wrong with it.
         status_code: The status of the response.
+        hint: What to do about it.
+        more: Further fields of the error.
     """
 
-    def __init__(self, message: str, status_code: int = 422) -> None:
+    def __init__(
+        self,
+        message: str,
+        status_code: int = 422,
+        *,
+        hint: str | None = None,
+        more: Mapping[str, object] | None = None,
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.status_code = status_code
+        self.hint = hint
+        self.more = more or {}
 
 
 async def json_body(request: Request, *known: str) -> dict[str, Any]:
@@ -55,6 +67,18 @@ def text_of(body: dict[str, Any], name: str) -> str | None:
         return None
     if not isinstance(value, str) or not value.strip():
         raise BadRequestError(f"`{name}` has to be a text")
+    return value
+
+
+def flag_of(body: dict[str, Any], name: str) -> bool:
+    """Return a field that is true or false; False if it is absent.
+
+    Raises:
+        BadRequestError: It is something else.
+    """
+    value = body.get(name, False)
+    if not isinstance(value, bool):
+        raise BadRequestError(f"`{name}` has to be true or false")
     return value
 
 

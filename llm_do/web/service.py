@@ -20,7 +20,7 @@ from llm_do.web.api import Api
 from llm_do.web.chat_completions import ChatCompletions
 from llm_do.web.page_file import content_policy, server_page
 from llm_do.web.requests import BadRequestError
-from llm_do.web.served_project import ServedProject
+from llm_do.web.served_project import ServedProject, project_path
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
@@ -109,10 +109,11 @@ def new_key() -> str:
 
 
 def _named(projects: Sequence[Project]) -> list[ServedProject]:
-    """Projects with the names of their folders, numbered where two have the same."""
+    """Projects with the names of their folders or `.agent` files, numbered where two have the same."""
     found: dict[str, ServedProject] = {}
     for project in projects:
-        name, number = project.root.resolve().name or "project", 2
+        path = project_path(project)
+        name, number = (path.stem if path.is_file() else path.resolve().name) or "project", 2
         while (unique := name if name not in found else f"{name}-{number}") in found:
             number += 1
         found[unique] = ServedProject(project, unique)
@@ -138,7 +139,7 @@ async def _refused(_: Request, error: Exception) -> Response:
 
 async def _bad_request(_: Request, error: Exception) -> Response:
     assert isinstance(error, BadRequestError)
-    return problem(error.status_code, error.message)
+    return problem(error.status_code, error.message, error.hint, more=error.more)
 
 
 async def _http_problem(_: Request, error: Any) -> Response:

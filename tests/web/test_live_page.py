@@ -79,7 +79,7 @@ def test_two_people_answer_one_question_and_one_of_them_wins(desk: Served, visit
     one.get_by_role("button", name="Allow").click()
     wait_for(lambda: not desk.http.get(f"/api/runs/{run}/questions").json()["questions"])
     two.get_by_role("button", name="Deny").click()
-    two.locator(".said", has_text="has been answered already").wait_for()
+    two.locator(".said", has_text="send was answered: allow, by").wait_for()
     one.locator("#title .chip.completed").wait_for()
 
     assert desk.ended(run)["events"][-1]["output"] == "The letter: sent to ann."

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import given, strategies as st
 
-from llm_do.web.page_file import FILE_SCRIPTS, page_file, page_text
+from llm_do.web.page_file import FILE_SCRIPTS, SERVER_SCRIPTS, page_file, page_text
 from llm_do.web.run_document import document_text
 from tests.support.runs import agent
 from tests.support.scripted import call, script
@@ -97,13 +97,15 @@ def test_the_document_has_events_requests_and_decisions_of_the_record() -> None:
 
 
 def test_the_page_is_small_and_names_no_other_host() -> None:
-    names = ("page.html", "page.css", *FILE_SCRIPTS)
+    file, server = ("page.html", "page.css", *FILE_SCRIPTS), ("server.css", *SERVER_SCRIPTS[len(FILE_SCRIPTS) :])
+    names = (*file, *server)
 
-    assert sum(len(page_text(name).encode()) for name in names) < 60_000
+    assert sum(len(page_text(name).encode()) for name in file) < 60_000
+    assert sum(len(page_text(name).encode()) for name in server) < 21_000
     assert not [name for name in names if "http://" in page_text(name).replace("http://www.w3.org/2000/svg", "")]
     assert not [name for name in names if "https://" in page_text(name)]
     for mark in ("innerHTML", "outerHTML", "insertAdjacent", "document.write", "eval(", "new Function"):
-        assert not [name for name in FILE_SCRIPTS if mark in page_text(name)]
+        assert not [name for name in SERVER_SCRIPTS if mark in page_text(name)]
 
 
 def test_the_policy_allows_the_pages_own_script_and_style_only() -> None:

@@ -31,20 +31,25 @@ def serve(
             "--allow-host", metavar="NAME", help="Also answer for this host name; repeatable.", show_default=False
         ),
     ] = None,
+    store: p.Store = None,
     trust: p.Trust = False,
     _debug: p.Debug = False,
 ) -> int:
     """Serve projects on this machine: their runs in a browser, live, and an interface over HTTP.
 
     The page lists runs and shows them while they last, whichever process makes them. It starts runs, continues
-    conversations, answers questions and ends runs. The server listens on this machine only. Whoever has the address
-    that it prints, which contains a key, may do what you may do.
+    conversations, answers questions, also those of durable runs that wait with nothing running, and ends runs. The
+    server listens on this machine only. Whoever has the address that it prints, which contains a key, may do what you
+    may do.
 
     \b
     Examples:
       llm-do serve
       llm-do serve examples/approvals examples/newsroom --port 0 --no-browser
+      llm-do serve . --store runs.db
     """
     from llm_do.cli.actions.serving.serve_action import serve_projects
 
-    return serve_projects(projects or [], port=port, open_browser=not no_browser, hosts=allow_host or [], trust=trust)
+    return serve_projects(
+        projects or [], port=port, open_browser=not no_browser, hosts=allow_host or [], trust=trust, store=store
+    )

@@ -89,6 +89,7 @@ def run(
             "--from", metavar="RUN", help="Make a test of a recorded run, by its id or a prefix.", show_default=False
         ),
     ] = None,
+    store: p.Store = None,
     trust: p.Trust = False,
     seconds: p.ImportSeconds = p.IMPORT_SECONDS,
     _debug: p.Debug = False,
@@ -134,6 +135,7 @@ def run(
         watch=watch,
         base=base,
         run=past,
+        store=store,
         seconds=seconds,
         no_color=no_color,
         trust=trust,

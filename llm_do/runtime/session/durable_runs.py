@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 
@@ -15,6 +16,7 @@ from llm_do.runtime.record.recording import toolkit_states
 from llm_do.runtime.record.redaction import redactor
 from llm_do.runtime.record.results import RunResult, messages_data
 from llm_do.runtime.session.project_snapshots import file_digests, link_snapshot, take_snapshot
+from llm_do.runtime.session.run_options import RuntimeOptions
 from llm_do.runtime.steps.run_beginning import RunBeginning
 from llm_do.runtime.steps.sealed_secrets import Seal
 from llm_do.runtime.steps.stored_results import result_from_text
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.record.results import ExecutionContext
     from llm_do.runtime.record.store.store_writes import ProjectRow
     from llm_do.runtime.record.stored_records import RunRecord
+    from llm_do.runtime.session.runtime_config import ConfigOptions
 
 __all__ = [
     "EarlierRun",
@@ -36,6 +39,7 @@ __all__ = [
     "check_changes",
     "earlier_run",
     "find_run",
+    "options_as_begun",
     "project_as_begun",
 ]
 
@@ -145,6 +149,17 @@ def changed_files(project: Project, beginning: RunBeginning) -> list[str]:
     before = beginning.project
     now = file_digests(project, before)
     return sorted(path for path in {*before, *now} if before.get(path) != now.get(path))
+
+
+def options_as_begun(project: Project, beginning: RunBeginning) -> ConfigOptions:
+    """The options of a session in which a run continues: those that it began with."""
+    begun = beginning.options
+    settings = begun["settings"]
+    found: dict[str, Any] = {name: settings[name] for name in RuntimeOptions.__annotations__ if name in settings}
+    found |= {name: begun[name] for name in ("model", "models", "allow", "deny", "max_steps", "env_file")}
+    found["frozen"] = begun.get("frozen", False)
+    found["budget"] = replace(project.settings.budget, cost_usd=settings["budget"]["cost_usd"])
+    return cast("ConfigOptions", found)
 
 
 async def project_as_begun(session: Session, earlier: EarlierRun) -> Project:

@@ -14,9 +14,10 @@ function startForm(projects) {
   return messageForm("Start", async (text, form) => {
     const value = (name) => (form.elements[name] ? form.elements[name].value.trim() : "");
     const first = (projects.find((each) => each.name === value("project")) || projects[0]).entries[0];
-    const body = { input: text || null, thread: value("thread") || null, project: value("project") || null, entry: value("entry") === first ? null : value("entry") || null };
+    const body = { input: text || null, durable: form.elements.durable.checked, thread: value("thread") || null, project: value("project") || null, entry: value("entry") === first ? null : value("entry") || null };
     location.href = `/runs/${(await ask("POST", "/api/runs", body)).run_id}`;
-  }, [project, entries, el("label", {}, "Conversation", el("input", { name: "thread", placeholder: "none", autocomplete: "off", maxlength: 200 }))], "Input; leave it empty for the default");
+  }, [project, entries, el("label", {}, "Conversation", el("input", { name: "thread", placeholder: "none", autocomplete: "off", maxlength: 200 })),
+    el("label", { title: "Each step is kept: the run survives the server, and questions wait with nothing running" }, el("input", { type: "checkbox", name: "durable" }), "Durable")], "Input; leave it empty for the default");
 }
 
 /** A form with a text; what fails is said below it. */
@@ -41,7 +42,7 @@ function runTable(runs, chosen, several) {
     box.checked = chosen.has(run.run_id);
     const used = run.usage || {};
     return el("tr", {}, el("td", {}, box),
-      el("th", { scope: "row" }, el("a", { href: `/runs/${run.run_id}` }, line(run.entry, 60)), " ", el("code", { class: "dim" }, run.run_id.slice(0, 8)), run.thread_id ? el("span", { class: "dim" }, ` in ${line(run.thread_id, 30)}`) : ""),
+      el("th", { scope: "row" }, el("a", { href: runPath(run.run_id) }, line(run.entry, 60)), " ", el("code", { class: "dim" }, run.run_id.slice(0, 8)), run.thread_id ? el("span", { class: "dim" }, ` in ${line(run.thread_id, 30)}`) : ""),
       el("td", {}, chip(run.status), run.questions ? el("span", { class: "chip waiting" }, count(run.questions, "question")) : null), several ? el("td", {}, line(run.project, 40)) : null,
       el("td", {}, line(run.models[0] || "\u2013", 40)), el("td", {}, used.total_tokens ? number(used.total_tokens) : "\u2013"), el("td", {}, dollars(used.cost_usd) || "\u2013"),
       el("td", {}, clock(run.started)), el("td", {}, run.finished ? seconds(run.finished - run.started) : "\u2013"));
@@ -60,29 +61,44 @@ function comparison(data) {
   const lines = (texts) => el("pre", { class: "diff" }, texts.map((text) => el("span", { class: /^\+(?!\+\+)/.test(text) ? "added" : /^-(?!--)/.test(text) ? "removed" : "" }, visible(text), "\n")));
   const [head, ...rows] = data.rows;
   return [section("Where they parted", parting ? [el("p", {}, el("b", {}, visible(parting.where)), ": ", visible(parting.what)), parting.diff.length ? lines(parting.diff) : null] : el("p", {}, "All requests and answers are the same.")),
-    section("What they came to", el("table", {}, el("thead", {}, el("tr", {}, head.map((text, at) => el("th", { scope: "col" }, at ? el("a", { href: `/runs/${data.runs[at - 1].run_id}` }, line(text)) : "")))),
+    section("What they came to", el("table", {}, el("thead", {}, el("tr", {}, head.map((text, at) => el("th", { scope: "col" }, at ? el("a", { href: runPath(data.runs[at - 1].run_id) }, line(text)) : "")))),
       el("tbody", {}, rows.map(([name, ...values]) => el("tr", {}, el("th", { scope: "row" }, line(name)), values.map((text) => el("td", {}, line(text)))))))),
     data.output_diff.length ? section("Output", lines(data.output_diff)) : null];
 }
 
-/** A question that a run waits for. */
-function questionCard(question, answer) {
-  const fault = el("p", { class: "fault", role: "alert" });
+const WORDS = { once: "Allow", all: "Allow all", session: "For this run", deny: "Deny", abort: "End the run", repeat: "Run it again", done: "It was carried out", fail: "It isn't known" };
+
+/** A question that a run waits for; `answer` sends the answer, `link` leads to the run. */
+function questionCard(question, answer, link) {
+  const fault = el("p", { class: "fault", role: "alert" }), { agent, tool, answers, identical } = question;
   const give = async (value, note) => {
     try { await answer({ answer: value, digest: question.digest, ...(note ? { note } : {}) }); } catch (error) { fault.textContent = error.message; }
   };
   const button = (text, act, kind) => el("button", { type: "button", class: kind, onclick: act }, text);
+  const card = (title, ...body) => el("section", { class: "question", "data-id": question.id }, el("h2", {}, title), link, body, fault);
   if (question.kind === "question") {
     const field = el("input", { "aria-label": "Answer", autocomplete: "off" });
     const form = el("form", { class: "options" }, question.choices.map((choice) => button(line(choice, 80), () => give(choice))), question.choices.length ? null : [field, el("button", { type: "submit", class: "main" }, "Answer")]);
     form.addEventListener("submit", (event) => { event.preventDefault(); give(field.value); });
-    return el("div", { class: "question" }, el("h2", {}, el("code", {}, visible(question.agent)), " asks"), value(question.text), form, fault);
+    return card([el("code", {}, visible(agent)), " asks"], value(question.text), form);
   }
+  const about = el("p", { class: "dim" }, visible(agent), " \u00b7 ", visible(question.reason || question.description || "")), called = el("code", {}, visible(tool));
+  if (question.kind === "in_flight") return card(["Has ", called, " been carried out?"], about, fields(question.args), el("div", { class: "options" }, answers.map((each) => button(WORDS[each], () => give(each)))));
   const note = el("input", { placeholder: "Why not, for the model", "aria-label": "Reason for a denial", autocomplete: "off" });
-  const allowed = question.answers, many = question.identical > 1;
-  return el("div", { class: "question" }, el("h2", {}, "Allow ", el("code", {}, visible(question.tool)), "?"),
-    el("p", { class: "dim" }, visible(question.agent), " \u00b7 ", visible(question.reason || question.description || "")), fields(question.args),
+  return card(["Allow ", called, "?"], about, fields(question.args),
     question.diff ? el("pre", { class: "diff" }, question.diff.split("\n").map((text) => el("span", { class: text[0] === "+" ? "added" : text[0] === "-" ? "removed" : "" }, visible(text), "\n"))) : null,
-    el("div", { class: "options" }, button(many ? "Allow one" : "Allow", () => give("once"), "main"), many && allowed.includes("all") ? button(`Allow all ${question.identical}`, () => give("all")) : null,
-      button("Deny", () => give("deny", note.value.trim())), note, allowed.includes("abort") ? button("End the run", () => give("abort")) : null), fault);
+    el("div", { class: "options" }, answers.filter((each) => each !== "all" || identical > 1).map((each) => {
+      const text = each === "once" && identical > 1 ? "Allow one" : each === "all" ? `Allow all ${identical}` : WORDS[each];
+      const made = button(text, () => give(each, each === "deny" ? note.value.trim() : ""), each === "once" ? "main" : "");
+      return each === "deny" ? [made, note] : made;
+    })));
+}
+
+/** Who has answered a question, and what. */
+const answeredText = (given) => `${line(given.tool || "The question", 60)} was answered: ${line(given.answer === "once" ? "allow" : given.answer, 80)}, by ${line(given.by || "a person", 60)}`;
+
+/** Show questions in a box; a card that stays is left as it is, with what is being typed. */
+function showQuestions(box, questions, make) {
+  const old = new Map([...box.children].map((card) => [card.dataset.id, card]));
+  box.replaceChildren(...questions.map((each) => old.get(each.id) || make(each)));
 }

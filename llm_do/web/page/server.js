@@ -8,8 +8,11 @@ async function ask(method, path, body) {
   if (answer.ok) return text ? JSON.parse(text) : null;
   let problem = {};
   try { problem = JSON.parse(text).error; } catch { /* not from us */ }
-  throw Object.assign(new Error([problem.message || `the server answered ${answer.status}`, problem.hint].filter(Boolean).join(". ")), { status: answer.status });
+  throw Object.assign(new Error([problem.message || `the server answered ${answer.status}`, problem.hint].filter(Boolean).join(". ")), { status: answer.status, answered: problem.answered });
 }
+
+const UNENDED = new Set(["running", "stopped", "suspended"]);
+const runPath = (id, base = "") => `${base}/runs/${encodeURIComponent(id)}`;
 
 const server = {
   async start() {
@@ -41,14 +44,16 @@ const server = {
     const { projects } = await ask("GET", "/api/projects");
     document.title = "Runs \u00b7 llm-do";
     document.getElementById("title").replaceChildren(el("h1", {}, projects.map((each) => each.name).join(", ")), el("p", { class: "dim" }, projects.length === 1 ? visible(projects[0].description || "") : count(projects.length, "project")));
-    const chosen = new Set(), table = el("div", {});
+    const chosen = new Set(), table = el("div", {}), waiting = el("div", {});
     const status = el("select", { "aria-label": "Status" }, ["", "running", "completed", "failed", "denied", "interrupted", "suspended", "stopped", "limited", "provider_failed"].map((each) => el("option", { value: each }, each.replace("_", " ") || "all runs")));
-    this.list(startForm(projects), el("div", { class: "options" }, status, el("a", { id: "compare", hidden: true }, "Compare the two")), table);
+    this.list(startForm(projects), waiting, el("div", { class: "options" }, status, el("a", { id: "compare", hidden: true }, "Compare the two")), table);
     const refresh = async () => {
       const { runs } = await ask("GET", `/api/runs?limit=100${status.value ? `&status=${status.value}` : ""}`);
       const text = JSON.stringify(runs);
       if (text !== this.shown) table.replaceChildren(runTable(runs, chosen, projects.length > 1));
       this.shown = text;
+      const { questions } = await ask("GET", "/api/questions");
+      showQuestions(waiting, questions, (each) => questionCard(each, (answer) => this.answer(each, answer, refresh), el("p", {}, el("a", { href: runPath(each.run_id) }, line(each.entry, 60)), " ", el("code", { class: "dim" }, each.run_id.slice(0, 8)))));
     };
     status.addEventListener("change", refresh);
     await refresh();
@@ -63,21 +68,23 @@ const server = {
 
   async run(id) {
     const doc = await ask("GET", `/api/runs/${id}`);
-    Object.assign(this, { id: doc.run.run_id, here: doc.here });
+    Object.assign(this, { id: encodeURIComponent(doc.run.run_id), here: doc.here });
     const run = new Run(doc);
     page.open(run);
     this.buttons();
-    this.ask(doc.questions);
+    this.ask(doc);
     if (run.finished) return;
     this.source = new EventSource(`/api/runs/${this.id}/events?after=${run.events.length ? run.events[run.events.length - 1].seq : -1}`);
     this.source.addEventListener("message", (message) => this.heard(JSON.parse(message.data)));
     this.source.addEventListener("end", () => { this.source.close(); for (const what of ["requests", "questions"]) this.later(what, 0); });
     setInterval(() => { if (run.running && !document.hidden) this.draw(); }, 1000);
+    setInterval(() => { if (!run.finished && !document.hidden) this.later("questions", 0); }, 2000); // another process may answer, or stop
   },
 
   heard(event) {
     const { run } = page;
     run.add(event);
+    if (event.type === "run_resumed") run.record.status = "running";
     this.draw();
     if (event.type === "usage") this.later("requests", 300);
     if (["tool_call", "approval_requested", "approval_resolved", "tool_result"].includes(event.type) || ENDED.has(event.type)) this.later("questions", 30);
@@ -121,40 +128,56 @@ const server = {
   },
 
   async questions() {
-    this.ask((await ask("GET", `/api/runs/${this.id}/questions`)).questions);
+    this.ask(await ask("GET", `/api/runs/${this.id}/questions`));
   },
 
-  ask(questions) {
-    const box = document.getElementById("questions"), text = JSON.stringify(questions);
-    if (text === this.asked) return;
-    this.asked = text;
-    box.replaceChildren(...questions.map((each) => questionCard(each, async (answer) => {
-      try {
-        await ask("POST", `/api/runs/${this.id}/questions/${each.id}`, answer);
-      } catch (error) {
-        if (error.status === 409) this.tell(`${line(each.tool || "The question")}: ${error.message}`);
-        throw error;
-      } finally { this.later("questions", 100); }
-    })));
+  /** Show what the run waits for, and say what others have answered. */
+  ask({ questions, answered, status, here }) {
+    const box = document.getElementById("questions"), { run } = page;
+    const shown = [...box.children].map((card) => card.dataset.id), open = new Set(questions.map((each) => each.id));
+    for (const given of answered) if (shown.includes(given.id) && !open.has(given.id) && !this.mine.has(given.id)) this.tell(answeredText(given));
+    showQuestions(box, questions, (each) => questionCard(each, (answer) => this.answer(each, answer, () => this.later("questions", 100))));
+    // How a run ends, its last event says.
+    if (!UNENDED.has(status) || run.finished || (status === run.record.status && here === this.here)) return;
+    run.record.status = status;
+    this.here = here;
+    this.mark = "";
+    this.draw();
+    this.buttons();
+  },
+
+  mine: new Set(), // questions that were answered on this page
+
+  async answer(question, answer, then) {
+    this.mine.add(question.id);
+    try {
+      const done = await ask("POST", `${runPath(question.run_id, "/api")}/questions/${encodeURIComponent(question.id)}`, answer);
+      if (!done.running) this.tell(done.message);
+    } catch (error) {
+      if (error.status === 409) this.tell(error.answered ? answeredText(error.answered) : `${line(question.tool || "The question")}: ${error.message}`);
+      throw error;
+    } finally { then(); }
   },
 
   /** Say something for a while. */
   tell(text) {
     const said = el("p", { class: "said", role: "alert" }, text);
     document.getElementById("questions").before(said);
-    setTimeout(() => said.remove(), 8000);
+    setTimeout(() => said.remove(), 15000);
   },
 
   buttons() {
     const { run } = page, { record } = run, box = document.getElementById("actions");
     const act = (text, does) => el("button", { type: "button", class: "act", onclick: (event) => { event.target.disabled = true; does().catch((error) => { event.target.disabled = false; alert(error.message); }); } }, text);
     for (const old of box.querySelectorAll(".act, form")) old.remove();
-    if (run.running && this.here) box.append(act("Stop", () => ask("DELETE", `/api/runs/${this.id}`)));
+    const waits = ["stopped", "suspended"].includes(run.status);
+    if (waits) box.append(act("Continue", () => ask("POST", `/api/runs/${this.id}/resume`, {}).then(() => this.later("questions", 0))));
+    if (waits || (run.running && this.here)) box.append(act(waits ? "Drop" : "Stop", () => ask("DELETE", `/api/runs/${this.id}`)));
     if (run.finished) box.append(act("Save as a test", async () => {
       const { passes, report } = await ask("POST", `/api/runs/${this.id}/test`, {});
       page.dialog(passes ? "Saved as a test" : "Saved as a test, which doesn't pass", block(report, "data"));
     }));
-    if (!run.running && record.thread_id) {
+    if (run.finished && record.thread_id) {
       const form = messageForm("Send", async (text) => {
         location.href = `/runs/${(await ask("POST", "/api/runs", { input: text, entry: record.entry, thread: record.thread_id, project: run.project })).run_id}`;
       }, [], `Continue ${line(record.thread_id, 30)}`);

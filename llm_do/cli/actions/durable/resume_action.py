@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.record.results import RunResult
     from llm_do.runtime.record.store.stored_questions import PendingQuestion
     from llm_do.runtime.session.durable_runs import EarlierRun
+    from llm_do.runtime.session.run_options import RuntimeOptions
     from llm_do.runtime.steps.durable_run import InFlight
     from llm_do.ui.approval.asker import Asker
 
@@ -82,7 +83,7 @@ def _resume(what: ResumeOptions, options: CommandOptions, results: Results, inte
             hint="`llm-do run --durable` begins a run that can be resumed.",
         )
     earlier, project = _find(project, what)
-    session = Session(project, _as_begun(options.session, earlier), options.output, results, interrupts)
+    session = Session(project, _as_begun(project, options.session, earlier), options.output, results, interrupts)
     interrupts.last_words = lambda: failure.print_last_words(
         options.output.output, results, interrupts.description, session.events_to_close
     )
@@ -142,21 +143,19 @@ def _find(project: Project, what: ResumeOptions) -> tuple[EarlierRun, Project]:
     return found
 
 
-def _as_begun(session: SessionOptions, earlier: EarlierRun) -> SessionOptions:
+def _as_begun(project: Project, session: SessionOptions, earlier: EarlierRun) -> SessionOptions:
     """The options of the session: those of the run's beginning, with the answers of this command line."""
     from dataclasses import replace
 
-    from llm_do.runtime.session.run_options import RuntimeOptions
+    from llm_do.runtime.session.durable_runs import options_as_begun
 
-    begun = earlier.beginning.options
-    shared: dict[str, Any] = {name: begun[name] for name in ("allow", "deny", "max_steps", "env_file")}
-    shared["frozen"] = begun.get("frozen", False)
-    settings = begun["settings"]
-    shared |= {name: settings[name] for name in RuntimeOptions.__annotations__ if name in settings}
-    everyone = begun["model"]
+    begun: dict[str, Any] = dict(options_as_begun(project, earlier.beginning))
+    everyone, agents, budget = begun.pop("model"), begun.pop("models"), begun.pop("budget")
     models = [everyone] if isinstance(everyone, str) else everyone or []
-    models = [*models, *(f"{agent}={model}" for agent, model in begun["models"].items())]
-    cost = settings["budget"]["cost_usd"]
+    models = [*models, *(f"{agent}={model}" for agent, model in agents.items())]
     return replace(
-        session, shared=cast("RuntimeOptions", shared | {"durable": True}), models=tuple(models), budget_usd=cost
+        session,
+        shared=cast("RuntimeOptions", begun | {"durable": True}),
+        models=tuple(models),
+        budget_usd=budget.cost_usd,
     )

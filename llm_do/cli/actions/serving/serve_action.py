@@ -15,6 +15,7 @@ from llm_do.cli.arguments.target import project_at
 from llm_do.cli.process.streams import claim_stdout, warn
 from llm_do.errors import UsageError
 from llm_do.project.project import Project
+from llm_do.project.store_location import with_store
 
 __all__ = ["serve_projects"]
 
@@ -24,16 +25,26 @@ CLOSING = 5
 """Seconds that open connections have to end."""
 
 
-def serve_projects(paths: Sequence[str], *, port: int, open_browser: bool, hosts: Sequence[str], trust: bool) -> int:
+def serve_projects(
+    paths: Sequence[str],
+    *,
+    port: int,
+    open_browser: bool,
+    hosts: Sequence[str],
+    trust: bool,
+    store: str | None = None,
+) -> int:
     """Serve projects until the process is interrupted; returns the exit code.
 
     Raises:
-        UsageError: A package is missing, a host's name is none, or the port is taken.
+        UsageError: A package is missing, a host's name is none, the store is none, or the port is taken.
         LinkError: A project doesn't link.
     """
     for host in hosts:
         if not _HOST.fullmatch(host):
             raise UsageError(f"--allow-host takes a host's name, not {host!r}", hint="Such as desk.example.org.")
+    if store is not None and not store.strip():
+        raise UsageError("--store is empty", hint="Leave it out to use the projects' stores.")
     try:
         from uvicorn import Config, Server
 
@@ -48,7 +59,7 @@ def serve_projects(paths: Sequence[str], *, port: int, open_browser: bool, hosts
     found = [project_at(path) for path in paths] or [project_at(None)]
     for path in found:
         admit(path, trust=trust)
-    projects = [Project.load(path) for path in found]
+    projects = [with_store(Project.load(path), store) for path in found]
     try:
         listening = socket.create_server(("127.0.0.1", port))
     except OSError as error:

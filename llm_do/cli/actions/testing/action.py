@@ -52,7 +52,7 @@ def run_tests(options: TestOptions, results: Results) -> int:
     if options.run is not None:
         from llm_do.cli.actions.testing.past_runs import make_test
 
-        return make_test(path, options.run, results, no_color=options.no_color)
+        return make_test(path, options.run, results, place=options.store, no_color=options.no_color)
     target = _report_target(options)
     if options.watch:
         from llm_do.cli.actions.testing.watching import watch_tests

@@ -32,6 +32,7 @@ class TestOptions:
         watch: Run again what a changed file can reach.
         base: The JSON report to compare with.
         run: The recorded run to make a test of.
+        store: Where that run was recorded; None for the project's store.
         seconds: Seconds that importing one Python file may take.
         no_color: Don't use colours.
         trust: Trust the project's folder.
@@ -54,6 +55,7 @@ class TestOptions:
     watch: bool = False
     base: str | None = None
     run: str | None = None
+    store: str | None = None
     seconds: float = 30.0
     no_color: bool = False
     trust: bool = False
@@ -67,6 +69,8 @@ class TestOptions:
         modes = {"--record": self.record, "--record-missing": self.record_missing, "--live": self.live}
         if self.run is not None:
             self._check_alone(modes)
+        elif self.store is not None:
+            raise UsageError("--store is for --from: tests keep no record", hint="Leave it out, or add --from RUN.")
         chosen = [name for name, is_set in modes.items() if is_set]
         if len(chosen) > 1:
             raise UsageError(f"{' and '.join(chosen)} exclude each other", hint="Keep one of them.")

@@ -44,13 +44,14 @@ _MOST_LINES = 120
 _WIDTH = 80
 
 
-def make_test(path: Path, run: str, results: Results, *, no_color: bool) -> int:
+def make_test(path: Path, run: str, results: Results, *, place: str | None = None, no_color: bool) -> int:
     """Make a test of a recorded run, show it, and write it, on a terminal if a person agrees.
 
     Args:
         path: The project's folder, manifest or `.agent` file.
         run: The run's id, or a prefix of it.
         results: Where it is shown.
+        place: Where the run was recorded; None for the project's store.
         no_color: Don't use colours.
 
     Returns:
@@ -60,7 +61,7 @@ def make_test(path: Path, run: str, results: Results, *, no_color: bool) -> int:
         UsageError: There is no such run, or no test can be made of it.
     """
     project = Project.load(path)
-    past = _read(path, run)
+    past = _read(path, run, place)
     color: Paint = partial(paint, color=results.is_terminal and wants_color(os.environ, no_color=no_color))
     files, result = _checked(path, project, past)
     for name, text in files.items():
@@ -79,9 +80,9 @@ def make_test(path: Path, run: str, results: Results, *, no_color: bool) -> int:
     return 0 if result.ok else 1
 
 
-def _read(path: Path, run: str) -> PastRun:
+def _read(path: Path, run: str, place: str | None) -> PastRun:
     located = locate_project(path)
-    store, masks = existing_store(located), Masks(located.root, redactor())
+    store, masks = existing_store(located, place), Masks(located.root, redactor())
 
     async def read() -> tuple[PastRun, str]:
         try:
