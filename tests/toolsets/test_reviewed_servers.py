@@ -245,8 +245,11 @@ def test_an_edited_entry_withdraws_its_tool(tmp_path: Path, server: ChangingServ
 def test_a_frozen_run_uses_a_server_only_as_it_is_locked(tmp_path: Path, server: ChangingServer) -> None:
     assert outcome(run(tmp_path, server, lock=lock_of(server), frozen=True)) == "success"
     for tools, lock, message in (
-        ([{**FIND, "description": "Other."}, DROP], lock_of(server), "as llm-do.lock has it: find"),
-        ([FIND, {**DROP, "name": "wipe"}], lock_of(server), "as llm-do.lock has it: wipe"),
+        ([{**FIND, "description": "Other."}, DROP], lock_of(server), "kb isn't as llm-do.lock has it: it has changed find"),
+        ([FIND, {**DROP, "name": "wipe"}], lock_of(server), "it has renamed drop to wipe"),
+        ([FIND, DROP, {**DROP, "name": "wipe"}], lock_of(server), "it has added wipe"),
+        ([FIND], lock_of(server), "the MCP server kb isn't as llm-do.lock has it: it no longer offers drop"),
+        ([], lock_of(server), "it no longer offers drop, find"),
         ([FIND, DROP], None, "llm-do.lock has no MCP server kb"),
         ([FIND, DROP], Lock({"kb": LockedServer({"url": "https://a.example"}, LOCKED)}), "its command or URL"),
     ):
@@ -254,6 +257,13 @@ def test_a_frozen_run_uses_a_server_only_as_it_is_locked(tmp_path: Path, server:
         result = run(tmp_path, server, lock=lock, frozen=True)
         assert (result.exit_code, result.status) == (3, "invalid")
         assert message in str(result.error)
+        assert result.error is not None
+        assert "`llm-do lock`" in str(result.error.hint)
+
+
+def test_a_tool_that_is_gone_only_ends_a_frozen_run(tmp_path: Path, server: ChangingServer) -> None:
+    server.tools = [copy.deepcopy(FIND)]
+    assert outcome(run(tmp_path, server, lock=lock_of(server))) == "success"
 
 
 def test_two_projects_and_two_machines_know_different_tools(

@@ -113,13 +113,26 @@ class ReviewedServer:
         hint = f"`llm-do lock --check` shows the difference, and `llm-do lock` writes {FILE} anew."
         if self._locked is None:
             raise LinkError(f"the run is frozen, and {FILE} has no MCP server {self._name}", hint=hint)
-        changes = server_changes(self._locked.tools, {name: review.now for name, review in reviews.items()})
-        names = [*changes.new, *changes.renamed, *changes.changed, *sorted(self._locked.edited)]
-        if not self._locked.is_at(self._config) or names:
-            what = ", ".join(dict.fromkeys(names)) or "its command or URL"
+        differences = self._differences(self._locked, {name: review.now for name, review in reviews.items()})
+        if differences:
             raise LinkError(
-                f"the run is frozen, and the MCP server {self._name} isn't as {FILE} has it: {what}", hint=hint
+                f"the run is frozen, and the MCP server {self._name} isn't as {FILE} has it: {'; '.join(differences)}",
+                hint=hint,
             )
+
+    def _differences(self, locked: LockedServer, now: Mapping[str, ListedTool]) -> list[str]:
+        """How the server differs from the lock, each kind of difference with the tools that have it."""
+        changes = server_changes(locked.tools, now)
+        edited = sorted(locked.edited - {*changes.changed, *changes.gone, *changes.renamed.values()})
+        kinds = {
+            "it no longer offers": changes.gone,
+            "it has changed": [*changes.changed],
+            "it has added": changes.new,
+            "it has renamed": [f"{old} to {new}" for new, old in changes.renamed.items()],
+            f"{FILE} was edited at": edited,
+        }
+        found = [f"{kind} {', '.join(names)}" for kind, names in kinds.items() if names]
+        return found if locked.is_at(self._config) else ["its command or URL differs", *found]
 
     async def accept(self, name: str) -> None:
         """Count a tool as seen, since a person has allowed a call of it; a lock is changed by `llm-do lock` only."""
