@@ -125,7 +125,7 @@ def _approval(
     locked: LockedApproval | None = None
     if entry.rule is not None and entry.digest is None and not any(key in data for key in _CALL):
         try:
-            locked = LockedApproval(place, _rule(entry, place), until=until, entry=data)
+            locked = LockedApproval(place, _rule(entry, index, place), until=until, entry=data)
         except PatternError as error:
             problem = problems.invalid_approval(f"the rule {error.text} can't be read: {error.message}")
             found.append(problem.at(node.place_of(("approvals", index, "rule"))))
@@ -142,14 +142,14 @@ def _approval(
     return locked
 
 
-def _rule(entry: _Approval, place: str) -> Rule:
+def _rule(entry: _Approval, index: int, place: str) -> Rule:
     text = str(entry.rule)
     pattern = parse_pattern(text)
     if entry.agent is not None:
         if pattern.agent is not None or pattern.agent_path is not None:
             raise PatternError("the entry names the agent too", text, 1, "name it once")
         pattern = parse_pattern(f"{quote_argument(entry.agent)}:{text}")
-    return Rule("allow", pattern, pattern.text, why=entry.why, place=place)
+    return Rule("allow", pattern, pattern.text, why=entry.why, place=place, path=("approvals", index))
 
 
 def approval_entries(node: Node | None) -> list[dict[str, Any]]:

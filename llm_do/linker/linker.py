@@ -181,20 +181,21 @@ def _finish(linked: _Linked, found: list[Diagnostic]) -> Project | None:
     _check_manifest(linked)
     policy = link_policy(linked.files, linked.names)
     check_shells(linked.files, linked.names)
-    check_rules(policy, linked.subjects, linked.files, linked.names)
+    check_rules(policy.rules, linked.files.node, linked.subjects, linked.files, linked.names)
     entry = find_entry(linked.files, linked.names, linked.owners, linked.references)
     if entry is None and linked.python.unread:
         entry = unread_entry(linked.files)
     check_escalations(entry, linked.tools, policy, linked.files, linked.names)
     check_kinds(linked.tools, policy, linked.files, linked.names, linked.owners)
-    lock, faults = read_lock(linked.files)
+    read = read_lock(linked.files)
+    check_rules(read.rules, read.node, linked.subjects, linked.files, linked.names)
     project = _assemble(linked, entry, policy)
     found += [*linked.python.diagnostics, *linked.names.faults, *linked.references.faults]
-    found += [*linked.files.new_code.diagnostics(), *faults]
+    found += [*linked.files.new_code.diagnostics(), *read.diagnostics]
     if project is None or _has_errors(found):
         return None
-    if lock is not None:
-        project = replace(project, lock=lock, files=[*project.files, project.root / LOCK])
+    if read.lock is not None:
+        project = replace(project, lock=read.lock, files=[*project.files, project.root / LOCK])
     # What unread files use can't be known, so nothing counts as unused.
     unused = () if linked.python.unread else _unused(linked, project.entry)
     found += unused

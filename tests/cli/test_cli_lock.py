@@ -64,6 +64,60 @@ def test_a_denied_call_prints_its_entry_which_then_allows_it(tmp_path: Path) -> 
     assert run_forked("run", "go", "--frozen", cwd=root).code == 4
 
 
+def test_a_frozen_durable_run_is_denied_at_once_and_leaves_no_question(tmp_path: Path) -> None:
+    root = write_project(tmp_path, SEND)
+    denied = run_forked("run", "go", "--durable", "--frozen", "--format", "json", cwd=root)
+    assert (denied.code, denied.json["status"]) == (4, "denied")
+    entry = denied.json["denials"][0]["needed"]
+    assert (entry["tool"], entry["args"]) == ("send", {"to": "ann", "text": ""})
+    assert run_forked("approvals", "pending", cwd=root).out.strip() == "no questions"
+    write_lock(root, entry)
+    assert run_forked("run", "go", "--durable", "--frozen", cwd=root).code == 0
+
+
+def test_a_frozen_map_prints_what_the_lock_needs_once(tmp_path: Path) -> None:
+    root = write_project(tmp_path, SEND)
+    (root / "in.jsonl").write_text('"a"\n"b"\n')
+    denied = run_forked("map", ".", "in.jsonl", "--frozen", cwd=root)
+    assert denied.code == 4
+    lines = [json.loads(line) for line in denied.out.splitlines()]
+    assert [(line["status"], len(line["needed"])) for line in lines] == [("denied", 1)] * 2
+    _, _, entry = denied.err.partition("review this entry and add it to `approvals` in llm-do.lock:\n")
+    assert json.loads(entry) == lines[0]["needed"][0] == lines[1]["needed"][0]
+    again = run_forked("map", ".", "in.jsonl", "--frozen", cwd=root)
+    assert (again.code, again.out) == (4, denied.out)
+    write_lock(root, lines[0]["needed"][0])
+    retried = run_forked("map", ".", "in.jsonl", "--frozen", "--retry", "failed", "--accept-changes", cwd=root)
+    assert (retried.code, [json.loads(line)["status"] for line in retried.out.splitlines()]) == (0, ["completed"] * 2)
+
+
+def test_what_the_lock_allowed_an_agent_holds_when_a_frozen_run_is_resumed(tmp_path: Path) -> None:
+    main = "---\nname: main\nmodel: script:answers.yaml\ntools: [helper]\n---\nHelp.\n"
+    helper = "---\nname: helper\nmodel: script:helper.yaml\ntoolsets: [ask_user]\n---\nHelp.\n"
+    manifest = {
+        "version": 1,
+        "entry": {"agent": "main"},
+        "agent_files": ["*.agent"],
+        "approvals": {"ask": ["helper"]},
+    }
+    root = write_project(
+        tmp_path,
+        "- tools: [{name: helper, args: {input: go}}]\n- text: done\n",
+        agent=main,
+        manifest=json.dumps(manifest),
+    )
+    (root / "helper.agent").write_text(helper)
+    (root / "helper.yaml").write_text("- tools: [{name: ask_user, args: {question: Which?}}]\n- text: well\n")
+    write_lock(root, {"rule": "helper"})
+    waiting = run_forked("run", "go", "--durable", "--frozen", "--run-id", "one", cwd=root)
+    assert waiting.code == 5, waiting.err
+    write_lock(root)
+    asked = run_forked("approvals", "pending", cwd=root).out.split()[0]
+    assert run_forked("approvals", "answer", asked, "this", cwd=root).code == 0
+    resumed = run_forked("resume", "one", "--accept-changes", cwd=root)
+    assert (resumed.code, resumed.out) == (0, "done\n"), resumed.err
+
+
 def test_options_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
     root = write_project(tmp_path, SEND)
     for option in (["--approve-all"], ["--reject-all"], ["--allow", "send"]):

@@ -245,7 +245,11 @@ def test_an_edited_entry_withdraws_its_tool(tmp_path: Path, server: ChangingServ
 def test_a_frozen_run_uses_a_server_only_as_it_is_locked(tmp_path: Path, server: ChangingServer) -> None:
     assert outcome(run(tmp_path, server, lock=lock_of(server), frozen=True)) == "success"
     for tools, lock, message in (
-        ([{**FIND, "description": "Other."}, DROP], lock_of(server), "kb isn't as llm-do.lock has it: it has changed find"),
+        (
+            [{**FIND, "description": "Other."}, DROP],
+            lock_of(server),
+            "kb isn't as llm-do.lock has it: it has changed find",
+        ),
         ([FIND, {**DROP, "name": "wipe"}], lock_of(server), "it has renamed drop to wipe"),
         ([FIND, DROP, {**DROP, "name": "wipe"}], lock_of(server), "it has added wipe"),
         ([FIND], lock_of(server), "the MCP server kb isn't as llm-do.lock has it: it no longer offers drop"),

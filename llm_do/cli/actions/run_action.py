@@ -9,8 +9,8 @@ import sys
 import time
 import uuid
 import warnings
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from llm_do._startup.code_access import is_open
 from llm_do._startup.process import import_httpx
@@ -34,6 +34,7 @@ __all__ = [
     "prepare",
     "print_end",
     "print_errors",
+    "print_needed",
     "print_output",
     "print_summary",
     "result_line",
@@ -185,7 +186,7 @@ def print_end(
     if result.status == "suspended":
         _print_questions(result, options)
     if result.status == "denied" and output.output == "text" and output.verbosity >= 0:
-        _print_needed(result)
+        print_needed([dict(denial.needed) for denial in result.denials if denial.needed is not None])
     _say_how_to_continue(result, options)
     if output.output == "json":
         results.write_last(result_line(result))
@@ -331,9 +332,8 @@ def print_errors(result: RunResult, *, debug: bool) -> None:
         warn(error_text(result.error))
 
 
-def _print_needed(result: RunResult) -> None:
+def print_needed(needed: Sequence[Mapping[str, Any]]) -> None:
     """Print the entries of a lock that would have allowed what no one could be asked about, ready to be pasted."""
-    needed = [dict(denial.needed) for denial in result.denials if denial.needed is not None]
     if needed:
         from llm_do.formats.lock import FILE
 

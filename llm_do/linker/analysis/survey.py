@@ -163,7 +163,7 @@ def _allowed(
             modes.append(Surveyed("whatever needs approval", _text(files.place("runtime", "approval_mode"))))
         if files.manifest.approvals.default == "allow":
             modes.append(Surveyed("every tool, by default", _text(files.place("approvals", "default"))))
-    lock, _ = read_lock(files)
+    lock = read_lock(files).lock
     locked = lock.approvals if lock is not None else ()
     for each in (each for each in locked if each.rule is None):
         name = str(each.entry.get("tool"))

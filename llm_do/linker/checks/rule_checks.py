@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -101,13 +101,23 @@ def _cause(fault: RuleFault) -> str:
     return fault.message.rpartition("can't be read: ")[2]
 
 
-def check_rules(policy: Policy, subjects: Subjects, files: ProjectFiles, names: Names) -> None:
-    """Check each rule against the tools it names: whether it can match a call and means what its author thinks."""
-    if files.node is None:
+def check_rules(
+    rules: Iterable[Rule], node: Node | None, subjects: Subjects, files: ProjectFiles, names: Names
+) -> None:
+    """Check each rule against the tools it names: whether it can match a call and means what its author thinks.
+
+    Args:
+        rules: The rules, of the manifest or of the lock.
+        node: The file that has them; nothing is checked without one.
+        subjects: The tools of each agent.
+        files: The project's files.
+        names: The project's names, which also take what is found.
+    """
+    if node is None:
         return
     readable = not any(item.severity == "error" for item in (*files.diagnostics, *names.faults))
-    for rule in policy.rules:
-        place = _rule_place(files.node, rule)
+    for rule in rules:
+        place = _rule_place(node, rule)
         agents = _agents(rule, subjects)
         every = [tool for agent in agents for tool in subjects.tools[agent]]
         spoken = [tool for tool in every if _speaks_of(rule, tool)]
@@ -115,7 +125,7 @@ def check_rules(policy: Policy, subjects: Subjects, files: ProjectFiles, names: 
             names.report(problems.broad_rule(rule.text), place)
         if spoken or (readable and any(agent in subjects.open for agent in agents)):
             for fault in check_examples(rule, [tool.facts for tool in spoken]):
-                names.report(problems.failed_example(fault.message, fault.hint), _place(files.node, fault))
+                names.report(problems.failed_example(fault.message, fault.hint), _place(node, fault))
         if not agents:
             shown = rule.text.partition(":")[0].rpartition("/")[2]
             names.report(problems.rule_for_unknown_agent(rule.text, shown, list(subjects.tools)), place)

@@ -36,7 +36,7 @@ from llm_do.runtime.approval.broker import (
     Question,
     RunApprovalPolicy,
 )
-from llm_do.runtime.approval.kept_answers import answer_kept, lasting_answers
+from llm_do.runtime.approval.kept_answers import answer_frozen, answer_kept, lasting_answers
 from llm_do.runtime.approval.kept_approval import KeptApproval
 from llm_do.runtime.approval.pending_call import PendingCall
 from llm_do.runtime.approval.person_answers import granted, person_decision
@@ -207,9 +207,15 @@ class Approver:
 
     async def _answer(self, call: PendingCall, info: ToolCallInfo, decision: Decision, digest: str) -> Decision:
         """Have a question answered: by a saved answer, an option, the mode, or a person."""
-        if call.questions is not None and not self._frozen:
+        if call.questions is not None:
+            kept = KeptApproval(call, call.questions, info, decision, digest, self._accepted)
+            if self._frozen:
+                return await answer_frozen(
+                    kept,
+                    lambda: self.automatic_answer(info, decision, digest) or _unanswered(decision, info, frozen=True),
+                )
             return await answer_kept(
-                KeptApproval(call, call.questions, info, decision, digest, self._accepted),
+                kept,
                 self._brokers.get() if self._brokers is not None else None,
                 lambda: self.automatic_answer(info, decision, digest, call.questions),
                 lambda answer: self._keep(call, info, decision, digest, answer),

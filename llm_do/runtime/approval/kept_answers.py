@@ -16,7 +16,7 @@ from llm_do.runtime.approval.kept_approval import KeptApproval, answer_data, dec
 from llm_do.runtime.approval.person_answers import granted, person_decision
 from llm_do.runtime.steps.run_questions import StepQuestions
 
-__all__ = ["answer_kept", "lasting_answers"]
+__all__ = ["answer_frozen", "answer_kept", "lasting_answers"]
 
 
 async def answer_kept(
@@ -67,6 +67,26 @@ async def answer_kept(
             asked.close()
         asked.use()
         asked.emit_resolved(effect, by)
+
+
+async def answer_frozen(asked: KeptApproval, decide: Callable[[], Decision]) -> Decision:
+    """Have the lock answer a question of a durable run: nobody is asked, and it isn't kept for anybody.
+
+    A call of an agent that the lock has allowed before stays allowed when it is made again: its entry may have expired
+    since then.
+
+    Args:
+        asked: The question.
+        decide: What the lock says; a denial if it says nothing.
+    """
+    given = await asked.answered()
+    if given is not None and given.get("source") == "remembered":
+        asked.use()
+        found = person_decision(asked.info, asked.decision, decision_of(given))
+        return replace(found, source=given["source"], reason=given["reason"])
+    found = decide()
+    asked.note(found)
+    return found
 
 
 async def _wait(

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shlex
 import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from llm_do._startup.frozen import frozen
 from llm_do.cli.actions.batches.result_lines import Line, line_of_result, line_reader
-from llm_do.cli.actions.run_action import carry_out, link, prepare
+from llm_do.cli.actions.run_action import carry_out, link, prepare, print_needed
 from llm_do.cli.arguments.target import project_at, user_path
 from llm_do.cli.process import stdin
 from llm_do.cli.process.signals import kill_children
@@ -40,6 +42,9 @@ __all__ = ["MapOptions", "start"]
 
 TICK = 0.1
 """Seconds between two updates of the live line."""
+
+SHOWN_NEEDED = 5
+"""Entries of the lock that the summary shows."""
 
 SHOWN_WAITING = 3
 """Runs that wait for a person of which the summary says what for."""
@@ -169,6 +174,8 @@ class _Mapping:
         self._results = results
         self._interrupts = interrupts
         self._printed = Failures()
+        self._needed: dict[str, Mapping[str, Any]] = {}
+        self._frozen = bool(options.session.shared.get("frozen"))
 
     async def carry_out(self, chosen: Any, source: JsonLines, scan: Scan) -> int:
         """Work on the batch, print results as they are complete, and return the exit code."""
@@ -244,6 +251,7 @@ class _Mapping:
                 self._write(line.text, view)
                 if line.error is not None:
                     self._printed.add(ordinal, line.error)
+                self._needed |= {json.dumps(entry, sort_keys=True): entry for entry in line.needed}
                 if self._results.closed:
                     self._stop(work)
                     return
@@ -266,6 +274,9 @@ class _Mapping:
             failures = self._printed if progress.done == progress.total else progress.failures
             for line in [*summary_lines(progress, failures), *_next_steps(progress, record)]:
                 warn(line)
+            print_needed([*islice(self._needed.values(), SHOWN_NEEDED)])
+            if len(self._needed) > SHOWN_NEEDED:
+                warn(f"and {len(self._needed) - SHOWN_NEEDED:,} more: each line of the results has its own as `needed`")
         if self._results.closed:
             return PIPE_CLOSED
         if interrupted:
@@ -275,6 +286,8 @@ class _Mapping:
             return EXIT_CODES["limited"]
         if progress.waiting:
             return EXIT_CODES["suspended"]
+        if self._frozen and self._needed:
+            return EXIT_CODES["denied"]
         return EXIT_CODES["failed"] if progress.failed else 0
 
 

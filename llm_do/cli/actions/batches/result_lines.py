@@ -17,10 +17,17 @@ __all__ = ["Line", "line_of_result", "line_reader"]
 
 @frozen
 class Line:
-    """A result as a line of JSON, and why the run failed if it did."""
+    """A result as a line of JSON.
+
+    Args:
+        text: The line.
+        error: Why the run failed, if it did.
+        needed: Entries of the lock that would have allowed what no one could be asked about.
+    """
 
     text: str
     error: ErrorRecord | None = None
+    needed: tuple[Mapping[str, Any], ...] = ()
 
 
 def line_reader() -> Callable[[BatchItem], Line | None]:
@@ -45,7 +52,9 @@ def line_of_result(ordinal: int, result: RunResult) -> Line:
     from llm_do.text.json_data import to_json_data
 
     error = None if result.status == "completed" else failure_of(result).to_dict()
-    return _line(ordinal, {"status": result.status, "output": to_json_data(result.output), "error": error})
+    denials = [{"reason": each.reason, "needed": each.needed} for each in result.denials]
+    data = {"status": result.status, "output": to_json_data(result.output), "error": error, "denials": denials}
+    return _line(ordinal, data)
 
 
 def _line(ordinal: int, result: Mapping[str, Any]) -> Line:
@@ -60,4 +69,7 @@ def _line(ordinal: int, result: Mapping[str, Any]) -> Line:
     if status != "completed":
         data["error"] = result["error"] or denial(status, [each["reason"] for each in result["denials"]]).to_dict()
         error = ErrorRecord(**data["error"])
-    return Line(f"{json.dumps(data, ensure_ascii=False)}\n", error)
+    needed = tuple(dict(each["needed"]) for each in result["denials"] if each.get("needed") is not None)
+    if needed:
+        data["needed"] = needed
+    return Line(f"{json.dumps(data, ensure_ascii=False)}\n", error, needed)
