@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from llm_do import RunResult, Runtime
+from llm_do.errors import LinkError
 from llm_do.formats.lock import Lock, LockedServer
 from llm_do.formats.lock_file import parse_lock, server_entry, write_lock
 from llm_do.formats.server_listings import ListedTool
@@ -261,7 +262,7 @@ def test_a_frozen_run_uses_a_server_only_as_it_is_locked(tmp_path: Path, server:
         result = run(tmp_path, server, lock=lock, frozen=True)
         assert (result.exit_code, result.status) == (3, "invalid")
         assert message in str(result.error)
-        assert result.error is not None
+        assert isinstance(result.error, LinkError)
         assert "`llm-do lock`" in str(result.error.hint)
 
 
