@@ -69,3 +69,7 @@ def test_a_rule_of_the_lock_is_checked_as_one_of_the_manifest(
 def test_narrow_rules_and_single_calls_are_no_findings(tmp_path: Path) -> None:
     rules = ("send", "send(to=ann)", "main:write_file(out/**)", "shell(git log *)")
     assert found_in(tmp_path, *({"rule": rule} for rule in rules)) == []
+
+
+def test_a_rule_that_has_expired_is_only_said_to_have_expired(tmp_path: Path) -> None:
+    assert found_in(tmp_path, {"rule": "*", "until": "2020-01-31"}) == [("LD653", 5, "warning")]

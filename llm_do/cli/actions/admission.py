@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from llm_do._startup.code_access import command_access, open_folder
+from llm_do._startup.code_access import command_access, is_open, open_folder
 from llm_do._startup.frozen import frozen
 from llm_do.cli.process.streams import warn
 from llm_do.errors import LinkError, StoreError, UsageError
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from llm_do.ui.approval.trust_question import TrustAnswer
     from llm_do.ui.terminal.terminal import Terminal
 
-__all__ = ["VARIABLE", "Admission", "admit"]
+__all__ = ["VARIABLE", "Admission", "admit", "is_trusted", "trusting_command"]
 
 VARIABLE = "LLM_DO_TRUST"
 """The environment variable that trusts every folder a command names."""
@@ -83,7 +83,7 @@ class Admission:
     @property
     def remedy(self) -> str:
         """How to include what was left out."""
-        return f"--trust includes it once, {_command(self.path)} always"
+        return f"--trust includes it once, {trusting_command(self.path)} always"
 
     def as_data(self, left_out: LeftOut | None) -> dict[str, str]:
         """What a program reads of the notice: `left_out`, if anything was."""
@@ -163,6 +163,22 @@ def _surveyed(path: Path, fault: StoreError | None, *, looks: bool, connects: bo
     return Admission(path, open=False, servers=servers)
 
 
+def is_trusted(root: Path) -> bool:
+    """Whether a person trusts a project's folder, for what a command that runs nothing may still reach through it.
+
+    Raises:
+        StoreError: The file of trusted folders is damaged.
+        UsageError: The environment variable has an unknown value.
+    """
+    return is_open(root) or _is_set() or is_own_example(root) or trusted_folders.find(root) is not None
+
+
+def trusting_command(path: Path) -> str:
+    """The command that trusts a project's folder."""
+    folder = path if path.is_dir() else path.parent
+    return f"`llm-do trust {shlex.quote(os.path.relpath(folder))}`"
+
+
 def take_over_approvals(root: Path) -> None:
     """Move the approvals in a trusted folder to the person's own, the first time that it is used."""
     try:
@@ -211,7 +227,7 @@ def _is_agreed(path: Path, seen: Survey, fault: StoreError | None, *, looks: boo
     seen = replace(seen, found=found)
     answer = _ask(terminal, seen, looks=looks, no_color=no_color) if terminal is not None else "no"
     if answer == "no" and not looks:
-        hint = f"--trust runs it once; {_command(path)} trusts it."
+        hint = f"--trust runs it once; {trusting_command(path)} trusts it."
         raise LinkError(f"{seen.root} isn't trusted, and nothing of it has run", hint=hint)
     if answer == "trust":
         trusted_folders.add(seen.root)
@@ -227,12 +243,6 @@ def _ask(terminal: Terminal, seen: Survey, *, looks: bool, no_color: bool) -> Tr
     color = wants_color(os.environ, no_color=no_color)
     frame = Frame(terminal.columns, color, draws_lines(os.environ))
     return ask_trust(terminal, seen, frame, looks=looks, lasting=trusted_folders.refusal(seen.root) is None)
-
-
-def _command(path: Path) -> str:
-    """The command that trusts the project's folder."""
-    folder = path if path.is_dir() else path.parent
-    return f"`llm-do trust {shlex.quote(os.path.relpath(folder))}`"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from llm_do.cli.arguments.target import project_at
 from llm_do.cli.process.streams import claim_stdout, warn
-from llm_do.errors import UsageError
+from llm_do.errors import LinkError, UsageError
 from llm_do.files.local_folder import FOLDER
 from llm_do.linker.sources.project_root import ProjectLocation, locate_project
-from llm_do.project.store_location import is_database
+from llm_do.project.store_location import is_database, is_own_file
 from llm_do.text.sanitizer import sanitize
 from llm_do.threads.opened_stores import open_store
 from llm_do.threads.sql.sql_store import SqlStore
@@ -62,13 +62,21 @@ def print_from_store(
 def existing_store(location: ProjectLocation, place: str | None = None, *, create: bool = False) -> SqlStore:
     """Open a project's store, or the one at a place; a file that isn't there is an error unless it is to be created.
 
-    The manifest is only asked for its store: what is recorded can be read whatever else is wrong with the project.
+    The manifest is only asked for its store: what is recorded can be read whatever else is wrong with the project. A
+    database that it names is only contacted if its folder is trusted: connecting tells whoever runs it about this
+    machine, and the URL may have variables of the environment.
+
+    Raises:
+        LinkError: The manifest names a database, and the folder isn't trusted.
+        UsageError: There is no such store.
     """
     from llm_do.linker.sources.project_files import stated_store
 
     if place == "":
         raise UsageError("--store is empty", hint="Leave it out to use the project's store.")
     store = stated_store(location) if place is None else place
+    if place is None and not is_own_file(store):
+        _may_contact(location.root, store)
     if store == "memory":  # what was recorded before it said so
         store = "sqlite"
     file = location.root / FOLDER / "state.db" if store == "sqlite" else Path(store)
@@ -76,6 +84,22 @@ def existing_store(location: ProjectLocation, place: str | None = None, *, creat
         where = location.root if store == "sqlite" else file
         raise UsageError(f"nothing has been recorded in {where}", hint="Runs are recorded unless --no-record is given.")
     return open_store(location.root, store)
+
+
+def _may_contact(root: Path, store: str) -> None:
+    """Raise unless a store that a manifest names may be used."""
+    if not is_database(store):
+        raise UsageError(
+            f"the `threads.store` of {root} is neither `sqlite`, `memory` nor the URL of a PostgreSQL database",
+            hint="Correct it; `llm-do check` says where.",
+        )
+    from llm_do.cli.actions.admission import VARIABLE, is_trusted, trusting_command
+
+    if not is_trusted(root):
+        raise LinkError(
+            f"{root} isn't trusted, and the database that it names was not contacted",
+            hint=f"{trusting_command(root)} trusts it; {VARIABLE}=1 does so for one command.",
+        )
 
 
 def _write_title(location: ProjectLocation) -> None:

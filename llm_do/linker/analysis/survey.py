@@ -6,6 +6,7 @@ Nothing is imported or started for it. It is what a person sees before a folder 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,9 +23,13 @@ from llm_do.policy.rules import Policy, build_policy
 from llm_do.project.agent_spec import AgentSpec, ToolsetRef
 from llm_do.project.flow_spec import every_agent
 from llm_do.project.registry import Registered
+from llm_do.project.store_location import is_database
 from llm_do.project.tools.builtin_toolsets import BUILTINS, BuiltinToolset
 
 __all__ = ["LeftOut", "Survey", "Surveyed", "left_out", "survey", "without_unread"]
+
+_PASSWORD = re.compile(r"(://[^:@/]*:)(?!\$\{)[^@]*@")
+"""A password in a URL, unless it is a variable."""
 
 _MOST_FILES = 5000
 """Files and folders that the search for helper modules looks at."""
@@ -53,6 +58,7 @@ class Survey:
         helpers: Other Python files that these can import.
         servers: MCP servers, each with its command or address.
         programs: Files of the project that are named in the commands of servers.
+        databases: The database that it keeps its records in.
         allowed: What needs no approval: rules that allow, modes, and what the lock allows.
         found: What a file of approvals in the folder would allow once the folder is trusted.
         protected: Protected places that tools may change.
@@ -64,6 +70,7 @@ class Survey:
     helpers: tuple[Surveyed, ...] = ()
     servers: tuple[Surveyed, ...] = ()
     programs: tuple[Surveyed, ...] = ()
+    databases: tuple[Surveyed, ...] = ()
     allowed: tuple[Surveyed, ...] = ()
     found: tuple[Surveyed, ...] = ()
     protected: tuple[Surveyed, ...] = ()
@@ -71,8 +78,8 @@ class Survey:
 
     @property
     def runs_something(self) -> bool:
-        """Whether a run starts anything of the folder's without approval, so that a person has to trust it first."""
-        return bool(self.python or self.servers or self.protected or self.commands)
+        """Whether a run starts or contacts anything of the folder's unasked, so that a person has to trust it first."""
+        return bool(self.python or self.servers or self.databases or self.protected or self.commands)
 
 
 @frozen
@@ -105,6 +112,7 @@ def survey(files: ProjectFiles, taken: Mapping[str, Registered], unread: Sequenc
         helpers=tuple(map(Surveyed, _helpers(files, unread))) if unread else (),
         servers=tuple(dict.fromkeys(_servers(configs))),
         programs=tuple(dict.fromkeys(_programs(files.root, configs))),
+        databases=tuple(_databases(files)),
         allowed=tuple(dict.fromkeys(allowed)),
         protected=tuple(dict.fromkeys(_protected(configs))),
         commands=commands,
@@ -134,6 +142,13 @@ def _servers(configs: Sequence[_Config]) -> Iterator[Surveyed]:
         shown = McpConfig.model_construct(**{"type": "mcp", **config})  # pyright: ignore[reportArgumentType]
         command = " ".join(map(str, shown.command)) if isinstance(shown.command, list | tuple) else None
         yield Surveyed(f"{name}: {command or shown.url}", _text(place))
+
+
+def _databases(files: ProjectFiles) -> Iterator[Surveyed]:
+    """The database that the manifest names, without a password that stands there."""
+    threads = files.manifest.threads if files.manifest is not None else None
+    if threads is not None and is_database(store := threads.store):
+        yield Surveyed(_PASSWORD.sub(r"\1...@", store), _text(files.place("threads", "store")))
 
 
 def _programs(root: Path, configs: Sequence[_Config]) -> Iterator[Surveyed]:

@@ -37,8 +37,8 @@ class ReadLock:
 
     @property
     def rules(self) -> Sequence[Rule]:
-        """The rules in it, those included that have expired."""
-        return [each.rule for each in self.lock.approvals if each.rule is not None] if self.lock is not None else []
+        """The rules in it that haven't expired."""
+        return self.lock.rules(_today()) if self.lock is not None else ()
 
 
 def read_lock(files: ProjectFiles) -> ReadLock:
@@ -51,7 +51,7 @@ def read_lock(files: ProjectFiles) -> ReadLock:
         return ReadLock(diagnostics=[*read.diagnostics])
     from llm_do.formats.lock_file import parse_lock
 
-    parsed = parse_lock(read.text, datetime.datetime.now(tz=datetime.UTC).date())
+    parsed = parse_lock(read.text, _today())
     found, lock = list(parsed.diagnostics), parsed.value
     configs = files.manifest.toolsets if files.manifest is not None else {}
     if lock is None:
@@ -61,3 +61,7 @@ def read_lock(files: ProjectFiles) -> ReadLock:
         if config.get("type") == "mcp" and not server.is_at(config) and server.place is not None:
             found.append(another_server(name).at(server.place))
     return ReadLock(lock, parsed.node, found)
+
+
+def _today() -> datetime.date:
+    return datetime.datetime.now(tz=datetime.UTC).date()

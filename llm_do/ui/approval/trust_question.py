@@ -89,7 +89,8 @@ def _head(seen: Survey, frame: Frame, *, looks: bool) -> list[str]:
     verb = "looking at it runs" if looks else "running it runs"
     what = "its Python code" if seen.python else "servers that it names" if seen.servers else "commands that it allows"
     if not (seen.python or seen.servers or seen.commands):
-        what = "tools that may change protected files"
+        what = "tools that may change protected files" if seen.protected else "a database that it names"
+        verb = verb if seen.protected else verb.replace("runs", "contacts")
     return [
         *frame.top(f"this folder isn't trusted, and {verb} {what}"),
         *frame.named("folder", sanitize(str(seen.root))),
@@ -108,6 +109,7 @@ def _groups(seen: Survey) -> Iterator[tuple[str, Sequence[Surveyed], str]]:
     yield "Python", seen.python, "name"
     yield "Python that these can import", seen.helpers, ""
     yield "starts the server" if len(seen.servers) == 1 else "starts servers", seen.servers, "name"
+    yield "keeps its records in", seen.databases, "name"
     yield "allowed without asking you", seen.allowed, "warn"
     yield "allowed too once you trust it", seen.found, "warn"
     yield "protected files that it may change", seen.protected, "bad"

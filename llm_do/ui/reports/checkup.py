@@ -243,7 +243,8 @@ def _database(store: str, describe: Callable[[str], str] | None) -> Check:
     from llm_do.project.store_location import expand
 
     if describe is None:
-        return Check("store", "note", "a database (not reached)")
+        hint = "`llm-do trust` trusts it, and the database is then looked at."
+        return Check("store", "note", "a database (not contacted, because the folder isn't trusted)", hint)
     try:
         return Check("store", "ok", describe(expand(store, os.environ)))
     except LlmDoError as error:

@@ -212,6 +212,21 @@ def test_a_rule_that_allows_commands_is_asked_about_before_a_run_but_not_before_
     assert child.end() == 3
 
 
+def test_a_database_that_a_run_would_contact_is_asked_about(tmp_path: Path, terminal: Callable[..., Screen]) -> None:
+    root = tmp_path / "agents"
+    root.mkdir()
+    (root / "main.agent").write_text("---\nname: main\nmodel: test\n---\nHelp.\n")
+    threads = {"store": "postgresql://app:${SOME_KEY}@127.0.0.1:9/runs"}
+    manifest = {"version": 1, "entry": {"agent": "main"}, "agent_files": ["main.agent"], "threads": threads}
+    (root / "project.json").write_text(json.dumps(manifest))
+    child = terminal("run", "hi", cwd=root)
+    child.wait(ASKED)
+    assert child.lines[0] == "╭ this folder isn't trusted, and running it contacts a database that it names"
+    assert "keeps its records in: postgresql://app:${SOME_KEY}@127.0.0.1:9/runs" in "\n".join(child.lines)
+    child.type("n\n")
+    assert child.end() == 3
+
+
 def test_what_a_lock_that_came_with_the_folder_allows_is_asked_about(
     tmp_path: Path, terminal: Callable[..., Screen]
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -39,7 +40,7 @@ def doctor(
 
     results = claim_stdout()
     root = _root(project, named)
-    found = checkup(root, _describe)
+    found = checkup(root, _describe if root is not None and _may_contact(root) else None)
     if form == "json":
         data = {"checks": [item.to_dict() for item in found], "ok": all(item.status != "bad" for item in found)}
         results.write(json.dumps(data, indent=2) + "\n")
@@ -59,6 +60,17 @@ def _root(project: str | None, named: str | None):
         if project is not None or named is not None:
             raise
         return None
+
+
+def _may_contact(root: Path) -> bool:
+    """Whether the database that a project names may be contacted."""
+    from llm_do.cli.actions.admission import is_trusted
+    from llm_do.errors import LlmDoError
+
+    try:
+        return is_trusted(root)
+    except LlmDoError:  # a damaged list trusts nothing
+        return False
 
 
 def _describe(url: str) -> str:
