@@ -18,6 +18,13 @@ def _builtin_factory() -> None:
     BUILTIN_FACTORY.provide(builtin_factory)
 
 
+def _find_skills() -> None:
+    from llm_do.linker.sources.skill_folders import find_skills
+    from llm_do.project.skill import FIND_SKILLS
+
+    FIND_SKILLS.provide(find_skills)
+
+
 def _link() -> None:
     from llm_do.linker.linker import link
     from llm_do.project.project import LINK
@@ -63,6 +70,7 @@ def _compactor() -> None:
 FILLERS: Mapping[str, Callable[[], None]] = {
     "builtin_factory": _builtin_factory,
     "compactor": _compactor,
+    "find_skills": _find_skills,
     "link": _link,
     "map_inputs": _map_inputs,
     "recorder": _recorder,

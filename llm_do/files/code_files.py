@@ -18,7 +18,7 @@ from llm_do.text.globs import Glob, match_segments, parse_glob
 
 __all__ = ["CLOSED_FOLDERS", "KEY_FILE", "LIBRARY_FOLDERS", "CodeFiles", "CodeKind"]
 
-CodeKind = Literal["manifest", "lock", "agent", "python"]
+CodeKind = Literal["manifest", "lock", "agent", "python", "skill"]
 
 CLOSED_FOLDERS = (".git", ".llm-do")
 """Folders, at any depth, in which no tool writes."""
@@ -43,6 +43,7 @@ class CodeFiles:
         manifest: The manifest; None for an implied one.
         listed: The agent files and Python files that the last link found.
         patterns: The manifest's paths and globs of agent files and Python files.
+        skills: The paths and globs of folders of skills.
         data_folders: Folders, relative to the root, whose Python files are data unless a pattern takes them; `.` is
             the root.
 
@@ -57,6 +58,7 @@ class CodeFiles:
     listed: Sequence[Path] = ()
     patterns: Sequence[str] = ()
     data_folders: Sequence[str] = ()
+    skills: Sequence[str] = ()
 
     def kind(self, path: str) -> CodeKind | None:
         """Return what kind of code a POSIX path below the root is; None for other files."""
@@ -71,6 +73,8 @@ class CodeFiles:
         if name.endswith(".agent"):
             return "agent"
         is_python = name.endswith(_PYTHON)
+        if any(match_segments(glob, names, below=True) for glob in self._skills):
+            return "python" if is_python else "skill"
         if names in self._listed or any(match_segments(glob, names) for glob in self._globs):
             return "python" if is_python else "agent"
         return "python" if is_python and not self.is_data(path) else None
@@ -90,7 +94,7 @@ class CodeFiles:
     @cached_property
     def reaches_anywhere(self) -> bool:
         """Whether a pattern takes files at any depth, those in folders of libraries included."""
-        return any(None in glob for glob in self._globs)
+        return any(None in glob for glob in (*self._globs, *self._skills))
 
     def below_root(self, path: str) -> str | None:
         """Return an absolute path relative to the root, None if it isn't below it."""
@@ -118,6 +122,10 @@ class CodeFiles:
     @cached_property
     def _globs(self) -> tuple[tuple[Glob | None, ...], ...]:
         return tuple(_glob(pattern) for pattern in self.patterns)
+
+    @cached_property
+    def _skills(self) -> tuple[tuple[Glob | None, ...], ...]:
+        return tuple(glob for glob in map(_glob, self.skills) if glob)
 
     @cached_property
     def _data(self) -> tuple[tuple[str, ...], ...]:

@@ -66,6 +66,7 @@ def open_watch(code: CodeFiles, scan: CodeScan) -> OpenWatch:
         "manifest": str(code.manifest) if code.manifest is not None else None,
         "patterns": list(code.patterns),
         "data_folders": list(code.data_folders),
+        "skills": list(code.skills),
         "code": dict(scan.code),
     }
     try:
@@ -159,6 +160,7 @@ def _left_by(root: Path, path: Path) -> Mapping[str, str]:
             Path(data["manifest"]) if data["manifest"] else None,
             patterns=data["patterns"],
             data_folders=data["data_folders"],
+            skills=data.get("skills", ()),
         )
         before = {name: tuple(identity) for name, identity in data["code"].items()}
         known = cast("Mapping[str, Identity]", before)

@@ -25,6 +25,7 @@ from llm_do.formats.validation.fields import (
     ModelSettings,
     Name,
     Opt,
+    Path,
     Strict,
     Text,
     model_setting_names,
@@ -129,6 +130,10 @@ class AgentFile(Strict):
     toolsets: ToolsetList = Field(
         default_factory=list[Any],
         description="Toolsets, toolkits, MCP servers, agents and flows, by name; with options where needed.",
+    )
+    skills: Opt[list[Path]] = Field(
+        default=None,
+        description="Folders of skills, paths or globs relative to the project's folder; the project's by default.",
     )
     handoffs: list[Name] = Field(default_factory=list[Name], description="Agents it may hand control to.")
     server_side_tools: list[ServerSideToolFile] = Field(

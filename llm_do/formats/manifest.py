@@ -249,6 +249,10 @@ class ManifestFile(Strict):
     python_files: list[Path] = Field(
         default_factory=list[Path], description="Paths or globs of Python files, relative to the manifest."
     )
+    skills: list[Path] = Field(
+        default_factory=list[Path],
+        description="Folders of skills, paths or globs relative to the manifest, for agents that list none themselves.",
+    )
     data_folders: list[Path] = Field(
         default_factory=list[Path],
         description="Folders whose Python files are data: nothing in them is imported, so tools may write them.",

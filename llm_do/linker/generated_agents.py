@@ -17,7 +17,8 @@ from llm_do.linker.checks.tool_checks import check_tool_names
 from llm_do.linker.python.python_files import PythonFiles
 from llm_do.linker.python.references import References
 from llm_do.linker.sources.conversion import AgentSource, agent_spec
-from llm_do.project.agent_spec import AgentSpec
+from llm_do.linker.sources.skill_folders import find_skills
+from llm_do.project.agent_spec import AgentSpec, give_skills
 from llm_do.project.registry import Registry
 
 __all__ = ["link_agent"]
@@ -43,6 +44,9 @@ def link_agent(text: str, path: Path, root: Path, registry: Registry) -> AgentSp
     references = References(root, PythonFiles(), [])
     spec = agent_spec(source, parsed.value, references)
     place = spec.place or Location(label)
+    skills, faults = find_skills(root, parsed.value.skills or ())
+    found += faults
+    give_skills(spec, skills)
     check_agent(spec, names, place, source)
     if spec.template:
         check_template(source, spec, names)

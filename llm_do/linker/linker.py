@@ -56,6 +56,7 @@ from llm_do.linker.sources.lock_source import read_lock
 from llm_do.linker.sources.project_files import ProjectFiles, read_project
 from llm_do.linker.sources.project_root import ProjectLocation, locate_project
 from llm_do.linker.sources.remembered_tools import remembered_tools
+from llm_do.linker.sources.skill_folders import LinkedSkills, link_skills
 from llm_do.policy.rules import Policy
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.flow_spec import FlowSpec, every_agent, every_caller
@@ -136,6 +137,7 @@ class _Linked:
     names: Names = field(init=False)
     references: References = field(init=False)
     inventory: Inventory = field(init=False)
+    skills: LinkedSkills = field(default_factory=LinkedSkills)
     owners: dict[str, AgentSource] = field(default_factory=dict[str, AgentSource])
     exports: list[Export] = field(default_factory=list[Export])
     tools: dict[str, AgentTools] = field(default_factory=dict[str, AgentTools])
@@ -175,6 +177,8 @@ def _finish(linked: _Linked, found: list[Diagnostic]) -> Project | None:
     _register_exports(linked)
     _register_toolsets(linked)
     register_flows(linked.files, linked.names, linked.references)
+    agents = every_agent(linked.names.taken)
+    linked.skills = link_skills(linked.files, agents, linked.files.agents, linked.names.faults)
     check_flows(linked.files, linked.names)
     _check_functions(linked)
     _check_agents(linked)
@@ -363,6 +367,8 @@ def _assemble(linked: _Linked, entry: EntrySpec | None, policy: Policy) -> Proje
         record=manifest.record,
         generated_agents_dir=directory,
         code_patterns=(*manifest.agent_files, *manifest.python_files),
+        skills=linked.skills.default,
+        skill_patterns=linked.skills.patterns,
         data_folders=tuple(manifest.data_folders),
         cassette=CassetteSettings(tuple(manifest.cassette.tools), tuple(manifest.cassette.ignore)),
         sandbox=sandbox_spec(manifest.sandbox),
@@ -384,6 +390,7 @@ def _without_manifest(linked: _Linked, entry: EntrySpec) -> Project:
         _registry(linked),
         files=_paths(linked),
         python_files=[*files.python, *linked.references.unlisted],
+        skill_patterns=linked.skills.patterns,
         modules=_modules(linked),
     )
 
@@ -395,7 +402,8 @@ def _registry(linked: _Linked) -> Registry:
 
 def _paths(linked: _Linked) -> list[Path]:
     files = linked.files
-    return [*(source.path for source in files.agents), *files.python, *linked.references.unlisted]
+    code = [*files.python, *linked.references.unlisted]
+    return list(dict.fromkeys([*(source.path for source in files.agents), *code, *linked.skills.files]))
 
 
 def _modules(linked: _Linked) -> Modules | None:

@@ -13,9 +13,12 @@ from llm_do._extensions import ExtensionPoint
 from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.diagnostic import Location
 from llm_do.project.gates import Gate
+from llm_do.project.skill import Skill
 from llm_do.tools import NamedTool, options_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pydantic import BaseModel
     from pydantic_ai import RunContext, Tool as PydanticTool
     from pydantic_ai.models import Model
@@ -30,6 +33,8 @@ __all__ = [
     "ToolsetFunc",
     "ToolsetRef",
     "agent_fault",
+    "give_skills",
+    "skills_of",
 ]
 
 TOOL_SCHEMAS: ExtensionPoint[Callable[[AgentSpec], list[dict[str, Any]]]] = ExtensionPoint("tool_schemas")
@@ -99,6 +104,8 @@ class AgentSpec:
         instructions: Text or a callable.
         tools: Names of exported functions, functions, or tool objects.
         toolsets: Names, references, instances, factories, or other agents' specs.
+        skills: Folders of skills, as paths or globs relative to the project's folder, or skills that were read; None
+            for the project's, empty for none.
         handoffs: Agents it may hand over to.
         hooks: `(HookPoint, function)` pairs.
         input_guards: Functions of the input, and optionally the `CallContext`, that return None or a replacement, or
@@ -157,6 +164,7 @@ class AgentSpec:
     gate: Literal["hide", "refuse"] | None = None
     input_guards: Sequence[Callable[..., Any]] = ()
     output_guards: Sequence[Callable[..., Any]] = ()
+    skills: Sequence[str | Path | Skill] | None = None
 
     def add_toolkit(self, prefix: str, toolkit: ToolsetDef) -> None:
         """Add a toolkit or any other toolset; its tools are named `prefix_tool`.
@@ -204,6 +212,31 @@ _LEAST = {"max_steps": 1, "max_tokens": 1, "retries": 0, "loop_threshold": 0}
 """The fields that are counts, each with its smallest value, as in an agent file."""
 
 
+SKILLS = "skills"
+"""The toolset that every agent with skills has."""
+
+
+def give_skills(spec: AgentSpec, skills: Sequence[Skill]) -> None:
+    """Give an agent the skills that were found for it, and the toolset that loads them."""
+    if spec.skills is None and not skills:
+        return  # the same declaration may be part of a project that has some
+    spec.skills = tuple(skills)
+    names = [item if isinstance(item, str) else getattr(item, "name", None) for item in spec.toolsets]
+    if skills and SKILLS not in names:
+        spec.toolsets = (*spec.toolsets, ToolsetRef(SKILLS, place=spec.place))
+
+
+def skills_of(spec: AgentSpec | None) -> tuple[Skill, ...]:
+    """Return the skills of an agent that has been linked or built.
+
+    Example:
+        >>> skills_of(AgentSpec("main"))
+        ()
+    """
+    declared = spec.skills if spec is not None else None
+    return tuple(item for item in declared or () if isinstance(item, Skill))
+
+
 def agent_fault(spec: AgentSpec) -> str | None:
     """Describe what is wrong with the values of a declaration in code, in the words used for files; None if nothing is.
 
@@ -218,7 +251,7 @@ def agent_fault(spec: AgentSpec) -> str | None:
     seconds = cast("object", spec.tool_timeout)
     if seconds is not None and not (isinstance(seconds, int | float) and seconds > 0):
         return f"tool_timeout must be a number of seconds above 0, not {seconds!r}"
-    for name in ("tools", "toolsets", "handoffs"):
+    for name in ("tools", "toolsets", "handoffs", "skills"):
         if isinstance(getattr(spec, name), str):
             return f"{name} must be a list of names, not the text {getattr(spec, name)!r}"
     return None

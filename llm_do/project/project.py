@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from llm_do.formats.lock import Lock
     from llm_do.policy.assertions import Assertion
     from llm_do.project.agent_spec import AgentSpec, ModelChoice
+    from llm_do.project.skill import Skill
 
 __all__ = [
     "Bounds",
@@ -266,6 +267,8 @@ class Project:
         record: Whether runs are recorded on disk.
         generated_agents_dir: Where `agent_create` writes.
         code_patterns: The manifest's paths and globs of agent files and Python files.
+        skills: The skills of agents that declare none themselves.
+        skill_patterns: The paths and globs of folders of skills, in the manifest and in agents.
         data_folders: Folders whose Python files are data: nothing in them is loaded, so tools may write them.
         sandbox: How commands that run without approval are confined.
         cassette: What recordings of runs contain in addition to requests.
@@ -303,6 +306,8 @@ class Project:
     record: bool = True
     generated_agents_dir: Path | None = None
     code_patterns: Sequence[str] = ()
+    skills: Sequence[Skill] = ()
+    skill_patterns: Sequence[str] = ()
     data_folders: Sequence[str] = ()
     sandbox: SandboxSpec = field(default_factory=SandboxSpec)
     cassette: CassetteSettings = field(default_factory=CassetteSettings)

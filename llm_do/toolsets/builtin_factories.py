@@ -31,7 +31,13 @@ def builtin_factory(kind: str) -> Callable[..., Any]:
             "shell_file_ops": shell.shell_file_ops,
             "shell_readonly": shell.shell_readonly,
         }[kind]
-    return {"ask_user": _ask_user, "dynamic_agents": _dynamic_agents, "mcp": _mcp, "todo": _todo}[kind]()
+    return {
+        "ask_user": _ask_user,
+        "dynamic_agents": _dynamic_agents,
+        "mcp": _mcp,
+        "skills": _skills,
+        "todo": _todo,
+    }[kind]()
 
 
 def _ask_user() -> Callable[..., Any]:
@@ -50,6 +56,12 @@ def _mcp() -> Callable[..., Any]:
     from llm_do.toolsets.mcp import configured
 
     return configured
+
+
+def _skills() -> Callable[..., Any]:
+    from llm_do.toolsets.skills import skills
+
+    return skills
 
 
 def _todo() -> Callable[..., Any]:

@@ -23,7 +23,7 @@ from llm_do.files.root import Root
 from llm_do.files.unreviewed import record
 from llm_do.linker.generated_agents import link_agent
 from llm_do.models.providers.model_names import split_name
-from llm_do.project.agent_spec import AgentSpec, ToolsetRef
+from llm_do.project.agent_spec import SKILLS, AgentSpec, ToolsetRef, skills_of
 from llm_do.project.registry import NAME_PATTERN
 from llm_do.project.tools.builtin_toolsets import BUILTINS, DYNAMIC_AGENTS
 from llm_do.runtime.context.call_context import CallContext, current_call
@@ -66,6 +66,7 @@ async def agent_create(
     model: str | None = None,
     tools: list[str] | None = None,
     toolsets: list[str] | None = None,
+    skills: list[str] | None = None,
 ) -> str:
     """Create an agent that agent_call can call from now on; using the same name again replaces it.
 
@@ -76,9 +77,10 @@ async def agent_create(
         model: The model it uses, one that the project names; the default model if omitted.
         tools: Names of your own tools that it may use.
         toolsets: Names of your own toolsets and agents that it may use.
+        skills: Names of your own skills that it may load.
     """
     call = ctx.deps
-    path, text = _agent_file(call, name, instructions, description, model, tools or (), toolsets or ())
+    path, text = _agent_file(call, name, instructions, description, model, tools or (), toolsets or (), skills or ())
     runtime, project = call.runtime, call.project
     where = path.relative_to(project.root).as_posix()
     async with _CREATING.get():
@@ -109,6 +111,7 @@ def _register_again(call: CallContext, args: Mapping[str, Any]) -> None:
         args.get("model"),
         args.get("tools") or (),
         args.get("toolsets") or (),
+        args.get("skills") or (),
     )
     spec = link_agent(text, path, call.project.root, call.runtime.registry)
     call.runtime.register_agents({args["name"]: spec})
@@ -122,6 +125,7 @@ def _agent_file(
     model: str | None,
     tools: Sequence[str],
     toolsets: Sequence[str],
+    skills: Sequence[str],
 ) -> tuple[Path, str]:
     """The path and the text of a created agent's file; raises `ToolError` for what its creator may not give it."""
     runtime, project, creator = call.runtime, call.project, _creator(call)
@@ -137,7 +141,10 @@ def _agent_file(
     for tool in tools:
         if tool not in creator.tools:
             raise ToolError(f"you have no tool {tool!r} to pass on. {_own('tools', [*map(str, creator.tools)])}")
-    return folder / f"{name}.agent", agent_file_text(name, instructions, description, model, tools, refs)
+    folders = _own_skills(creator, skills)
+    # Without a list it would have the project's skills, which may be more than its creator's.
+    listed = folders if folders or project.skills else None
+    return folder / f"{name}.agent", agent_file_text(name, instructions, description, model, tools, refs, listed)
 
 
 def _check_name(name: str) -> None:
@@ -223,6 +230,7 @@ def agent_file_text(
     model: str | None,
     tools: Sequence[str],
     toolsets: Sequence[ToolsetRef],
+    skills: Sequence[str] | None = None,
 ) -> str:
     """Return the text of an `.agent` file.
 
@@ -233,6 +241,7 @@ def agent_file_text(
         model: Its model.
         tools: Names of tools.
         toolsets: Toolsets with their prefixes, globs and options.
+        skills: Folders of skills; None to leave the list out.
 
     Returns:
         The text; it parses back to these values.
@@ -257,6 +266,8 @@ def agent_file_text(
         head["tools"] = list(tools)
     if toolsets:
         head["toolsets"] = {ref.name: _toolset_options(ref) for ref in toolsets}
+    if skills is not None:
+        head["skills"] = list(skills)
     # Everything is quoted: YAML parsers disagree about bare words.
     written = yaml.safe_dump(head, sort_keys=False, allow_unicode=True, width=10_000, default_style='"')
     return f"---\n{written}---\n{instructions.rstrip()}\n"
@@ -285,6 +296,15 @@ def _toolsets(spec: AgentSpec) -> dict[str, ToolsetRef]:
     return found
 
 
+def _own_skills(creator: AgentSpec, names: Sequence[str]) -> list[str]:
+    """Return the folders of a creator's skills."""
+    own = {skill.name: skill.folder for skill in skills_of(creator)}
+    for name in names:
+        if name not in own:
+            raise ToolError(f"you have no skill {display_path(name, 80)!r} to pass on. {_own('skills', list(own))}")
+    return [own[name] for name in dict.fromkeys(names)]
+
+
 def _own_toolset(creator: AgentSpec, name: str) -> ToolsetRef:
     own = _toolsets(creator)
     if name not in own:
@@ -300,14 +320,19 @@ def _check_within(spec: AgentSpec, caller: AgentSpec) -> None:
     """Raise `ToolError` if an agent has more permissions than its caller, who may not be its creator."""
     own = {name: _toolset_options(ref) for name, ref in _toolsets(caller).items()}
     tools = [each for each in spec.tools if each not in caller.tools]
-    toolsets = [name for name, ref in _toolsets(spec).items() if own.get(name) != _toolset_options(ref)]
-    if tools or toolsets:
-        lacking = ", ".join(map(str, [*tools, *toolsets]))
+    # What its skills may be is compared one by one, whatever prefix their tools have.
+    toolsets = [
+        name for name, ref in _toolsets(spec).items() if name != SKILLS and own.get(name) != _toolset_options(ref)
+    ]
+    folders = {skill.folder for skill in skills_of(caller)}
+    skills = [skill.name for skill in skills_of(spec) if skill.folder not in folders]
+    if tools or toolsets or skills:
+        lacking = ", ".join(map(str, [*tools, *toolsets, *skills]))
         raise ToolError(f"{spec.name} has permissions that you don't have: {lacking}")
 
 
 def _describe(args: Mapping[str, Any]) -> str:
-    extras = [f"{key} {', '.join(map(str, args[key]))}" for key in ("tools", "toolsets") if args.get(key)]
+    extras = [f"{key} {', '.join(map(str, args[key]))}" for key in ("tools", "toolsets", "skills") if args.get(key)]
     return f"Create the agent {display_path(str(args.get('name', '')))}" + (
         f", with {' and '.join(extras)}" if extras else ""
     )

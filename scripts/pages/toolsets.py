@@ -83,6 +83,10 @@ CALLS: Mapping[str, Sequence[tuple[str, Mapping[str, Any]]]] = {
         "rm x",
     ),
     "shell_file_ops": _commands("ls", "mv notes.txt old.txt", "rm notes.txt"),
+    "skills": [
+        ("load_skill", {"name": "dates"}),
+        ("read_skill_file", {"skill": "letters", "path": "references/house.md"}),
+    ],
     "ask_user": [("ask_user", {"question": "Which one?"})],
     "todo": [("todo_add", {"items": ["Look."]}), ("todo_update", {"number": 1, "status": "done"}), ("todo_list", {})],
     "dynamic_agents": [

@@ -31,6 +31,7 @@ FILES = {
     "schemas.py": "from llm_do import AgentArgs\n\n\nclass Week(AgentArgs):\n    number: int\n",
     "rules.py": "def not_at_night(call): ...\n\n\ndef started(agent): ...\n\n\ndef today(ctx): ...\n",
     "data/numbers.txt": "1\n",
+    "skills/tables/SKILL.md": "---\nname: tables\ndescription: How tables are written.\n---\nAlign them.\n",
 }
 
 

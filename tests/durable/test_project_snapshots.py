@@ -118,6 +118,33 @@ def test_a_run_goes_on_with_the_files_that_it_began_with(root: Path) -> None:
     assert set((root / "notes").read_text().split()) == {"a"}  # its tools work in the project's own folder
 
 
+def test_a_run_goes_on_with_the_skills_that_it_began_with(root: Path) -> None:
+    skill = root / "skills/tea"
+    (skill / "references").mkdir(parents=True)
+    (skill / "SKILL.md").write_text("---\nname: tea\ndescription: Makes tea.\n---\nBoil water.\n")
+    (skill / "references/water.md").write_text("Soft water.\n")
+    (root / "writer.agent").write_text(AGENT.replace("tools: [note]", "skills: [skills/*]"))
+    calls = (
+        "{name: load_skill, args: {name: tea}}, {name: read_skill_file, args: {skill: tea, path: references/water.md}}"
+    )
+    (root / "answers.yaml").write_text(f"- tools: [{calls}]\n- text: 'done'\n")
+
+    async def go() -> RunResult:
+        await stop_at(root, 2)
+        (skill / "SKILL.md").write_text("---\nname: tea\ndescription: Makes tea.\n---\nBoil milk.\n")
+        (skill / "references/water.md").write_text("Hard water.\n")
+        with pytest.raises(UsageError, match=r"skills/tea/SKILL\.md, skills/tea/references/water\.md"):
+            await resume(root)
+        return await resume(root, as_begun=True)
+
+    result = asyncio.run(go())
+    assert result.status == "completed"
+    told = [str(message) for call in result.calls for message in call.messages]
+    assert any("Boil water." in text and "Its folder in the project is skills/tea." in text for text in told)
+    assert any("Soft water." in text for text in told)
+    assert not any("milk" in text or "Hard" in text for text in told)
+
+
 def test_deny_rules_of_today_hold(root: Path) -> None:
     async def go() -> RunResult:
         await stop_at(root, 2)

@@ -14,7 +14,7 @@ from llm_do.models import is_local_available
 from llm_do.models.providers.factories import registered_prefixes
 from llm_do.models.providers.key_files import with_keys
 from llm_do.models.providers.model_names import check_model_name, choose_model, parse_override
-from llm_do.project.agent_spec import AgentSpec
+from llm_do.project.agent_spec import AgentSpec, skills_of
 from llm_do.project.flow_spec import callers_by_name
 from llm_do.project.inputs import describe_input, to_input
 from llm_do.runtime.session.provider_keys import project_keys
@@ -82,6 +82,7 @@ def _agent(project: Project, overrides: Sequence[str], spec: AgentSpec, environ:
         "problem": problem,
         "tools": [_name(item) for item in spec.tools],
         "toolsets": [_name(item) for item in spec.toolsets],
+        "skills": [skill.name for skill in skills_of(spec)],
     }
 
 
@@ -124,5 +125,5 @@ def _lines(data: dict[str, Any]) -> list[str]:
     for name, agent in data["agents"].items():
         model = f"{', '.join(agent['models'])} ({agent['origin']})" if agent["models"] else "none"
         lines.append(f"agent {name}: model {model}")
-        lines += [f"  {key}: {', '.join(agent[key])}" for key in ("tools", "toolsets") if agent[key]]
+        lines += [f"  {key}: {', '.join(agent[key])}" for key in ("tools", "toolsets", "skills") if agent[key]]
     return [sanitize(line) for line in lines]

@@ -1,8 +1,11 @@
-"""LD101 to LD104 and LD107 to LD109: reading files, and the frontmatter of agent files."""
+"""LD101 to LD104 and LD107 to LD109: reading files, and frontmatter; LD430 to LD436: the folders of skills."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from llm_do.diagnostics.codes.code import Code, Problem
+from llm_do.text.words import did_you_mean
 
 LD101 = Code(
     "LD101",
@@ -88,7 +91,7 @@ LD107 = Code(
     "LD107",
     "No frontmatter",
     "error",
-    "An .agent file starts with a line that is exactly ---, with nothing before it.",
+    "An .agent file and a SKILL.md start with a line that is exactly ---, with nothing before it.",
     "the first line must be exactly ---",
     wrong="name: main",
     right="---\nname: main\n---",
@@ -167,3 +170,159 @@ def hidden_characters(what: str, found: str) -> Problem:
     return LD109.problem(
         f"there are {len(found)} characters here that can't be seen, the first a {what}: U+{ord(found[0]):04X}"
     )
+
+
+LD430 = Code(
+    "LD430",
+    "Malformed skill",
+    "error",
+    "A SKILL.md says what its skill is called and when it helps, as the Agent Skills format has it: `name`, 1 to 64 "
+    "lower-case letters, digits and single hyphens, equal to the name of its folder, and `description`, 1 to 1024 "
+    "characters.",
+    "correct the frontmatter of the SKILL.md",
+    wrong="name: PDF_Forms\ndescription: Fills forms.",
+    right="name: pdf-forms\ndescription: Fills in PDF forms. Use when a form has to be filled in.",
+)
+
+
+def missing_skill_key(key: str) -> Problem:
+    """A key that every skill has."""
+    hint = "add a line `name: ...` with the name of the skill's folder"
+    if key == "description":
+        hint = "add a line `description: ...` that says what the skill does and when to use it"
+    return LD430.problem(f"the skill has no `{key}`", hint)
+
+
+def malformed_skill_key(key: str, fault: str, hint: str | None = None) -> Problem:
+    """A value that the format doesn't allow."""
+    return LD430.problem(f"`{key}` {fault}", hint)
+
+
+def unlike_folder(name: str, folder: str) -> Problem:
+    """A skill that isn't called as its folder is."""
+    return LD430.problem(
+        f"the skill is called `{name}`, and its folder `{folder}`", "a skill and its folder have the same name"
+    )
+
+
+LD431 = Code(
+    "LD431",
+    "Not a skill's folder",
+    "error",
+    "A skill is a folder with a SKILL.md. What is listed under `skills` must be such a folder, or a pattern of them.",
+    "add a SKILL.md to it, or don't list it",
+    wrong="skills: [skills/tea/SKILL.md]",
+    right="skills: [skills/tea]",
+)
+
+
+def no_skill_file(folder: str, siblings: Iterable[str]) -> Problem:
+    """A folder without a SKILL.md, and the files in it."""
+    near = next((name for name in siblings if name.lower() == "skill.md"), None)
+    hint = f"rename its {near} to SKILL.md" if near is not None else None
+    return LD431.problem(f"the folder `{folder}` has no SKILL.md", hint)
+
+
+def skill_not_folder(path: str) -> Problem:
+    """A file under `skills`."""
+    return LD431.problem(f"`{path}` is a file, and a skill is a folder", "list the folder that has the SKILL.md")
+
+
+def no_such_skills(pattern: str, name: str | None = None, siblings: Iterable[str] = ()) -> Problem:
+    """A path or pattern that no folder matches; the last part of a path, and the folders beside it."""
+    if name is None:
+        return LD431.problem(f"`{pattern}` matches no folder", "list folders of skills, such as `skills/*`")
+    hint = did_you_mean(name, siblings) or "correct the path; it is relative to the project's folder"
+    return LD431.problem(f"there is no folder `{pattern}`", hint)
+
+
+LD432 = Code(
+    "LD432",
+    "Two skills of one name",
+    "error",
+    "An agent loads a skill by its name, so no two of its skills may have the same one.",
+    "list one of them, or rename the other and its folder",
+    wrong="skills: [skills/*, more/*]",
+    right="skills: [skills/*]",
+)
+
+
+def duplicate_skill(name: str, folder: str) -> Problem:
+    """A skill, and the folder of another one with its name."""
+    return LD432.problem(f"there is another skill `{name}`, in `{folder}`")
+
+
+LD433 = Code(
+    "LD433",
+    "Long skill",
+    "warning",
+    "All of a SKILL.md goes into the conversation when an agent loads it. The format recommends fewer than 500 lines "
+    "and 5000 tokens.",
+    "move details to files beside it that it links to, such as references/details.md",
+    wrong="a SKILL.md of 900 lines",
+    right="See [the details](references/details.md).",
+)
+
+
+def long_skill(size: str, limit: str) -> Problem:
+    """How long it is, and how long it should be."""
+    return LD433.problem(f"the skill has {size}; fewer than {limit} are recommended")
+
+
+LD434 = Code(
+    "LD434",
+    "Dead link in a skill",
+    "warning",
+    "A SKILL.md links to a file that isn't in the skill's folder, so the agent can't read it.",
+    "correct the link, or add the file",
+    wrong="See [the water](water.md).",
+    right="See [the water](references/water.md).",
+)
+
+
+def dead_link(target: str) -> Problem:
+    """A relative link that leads nowhere."""
+    return LD434.problem(f"the link leads to `{target}`, which isn't a file of the skill")
+
+
+def link_outside(target: str) -> Problem:
+    """A relative link out of the folder."""
+    hint = "an agent can only read files in the skill's own folder; move the file there"
+    return LD434.problem(f"the link leads to `{target}`, outside of the skill's folder", hint)
+
+
+LD435 = Code(
+    "LD435",
+    "Part of a skill without effect",
+    "warning",
+    "A SKILL.md has a key that the Agent Skills format doesn't know, or metadata that isn't text. It is ignored.",
+    "remove it, or move it to `metadata`, as text",
+    wrong="version: 2",
+    right='metadata: {version: "2"}',
+)
+
+
+def ignored_skill_key(key: str, guess: str | None) -> Problem:
+    """An unknown key, and the known one that it resembles."""
+    return LD435.problem(f"unknown key `{key}`", f"did you mean `{guess}`?" if guess else None)
+
+
+def ignored_metadata(key: str) -> Problem:
+    """A value of the metadata that is a list or a mapping."""
+    return LD435.problem(f"`metadata.{key}` isn't text", "write it as text")
+
+
+LD436 = Code(
+    "LD436",
+    "Toolset without skills",
+    "warning",
+    "An agent lists the toolset `skills`, whose tools load skills, but has none.",
+    "list folders under the agent's `skills`, or remove the toolset",
+    wrong="toolsets: [skills]",
+    right="skills: [skills/*]",
+)
+
+
+def no_skills(agent: str) -> Problem:
+    """An agent."""
+    return LD436.problem(f"the agent `{agent}` lists the toolset `skills`, but has no skills")

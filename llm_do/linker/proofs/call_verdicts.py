@@ -13,7 +13,15 @@ from typing import Any
 from llm_do._startup.frozen import frozen
 from llm_do.linker.analysis.inventory import KnownTool
 from llm_do.linker.analysis.permissions import call_of, decide_about
-from llm_do.linker.proofs.tool_cases import ShellRules, cases_of, folder_of, relative_patterns, shell_of, undeclared
+from llm_do.linker.proofs.tool_cases import (
+    ShellRules,
+    cases_of,
+    folder_of,
+    relative_patterns,
+    shell_of,
+    skill_folders,
+    undeclared,
+)
 from llm_do.policy.call_effects import concerns
 from llm_do.policy.command_patterns import is_pipeline
 from llm_do.policy.commands.command_reading import read_command
@@ -23,6 +31,7 @@ from llm_do.policy.matcher import applies_to_agent, matches
 from llm_do.policy.pattern import ArgumentPattern, Pattern
 from llm_do.policy.rules import Rule
 from llm_do.policy.values import Decision, Effect, ToolCallInfo
+from llm_do.project.agent_spec import SKILLS
 from llm_do.project.project import Project
 from llm_do.project.tools.builtin_toolsets import FILES
 
@@ -92,6 +101,9 @@ class _Judge:
         self.unknown_folder = by_path and folder is None and pattern.primary is not None
         if not by_path or pattern.primary is None:
             self.targets = [pattern]
+        elif tool.origin.name == SKILLS:
+            folders = skill_folders(project)
+            self.targets = [pattern] if any(relative_patterns(pattern, each) for each in folders) else []
         else:
             self.targets = (
                 relative_patterns(pattern, folder) if folder is not None else [replace(pattern, primary=None)]

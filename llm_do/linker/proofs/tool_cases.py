@@ -17,11 +17,22 @@ from llm_do.linker.proofs.representatives import TooManyError, representative_pa
 from llm_do.policy.call_effects import concerns
 from llm_do.policy.pattern import Action, ArgumentPattern, Pattern, PatternError, parse_pattern
 from llm_do.policy.proposals import quote_argument
+from llm_do.project.agent_spec import skills_of
+from llm_do.project.flow_spec import every_agent
 from llm_do.project.project import Project
 from llm_do.project.tools.builtin_toolsets import BuiltinToolset
 from llm_do.text.globs import Atom, Glob
 
-__all__ = ["ShellRules", "ToolCases", "cases_of", "folder_of", "relative_patterns", "shell_of", "undeclared"]
+__all__ = [
+    "ShellRules",
+    "ToolCases",
+    "cases_of",
+    "folder_of",
+    "relative_patterns",
+    "shell_of",
+    "skill_folders",
+    "undeclared",
+]
 
 _MOST = 3_000
 """The most calls of one tool to examine."""
@@ -190,6 +201,12 @@ def folder_of(tool: KnownTool, project: Project) -> str | None:
     folder = str(config.get("root" if config.get("type") == "filesystem" else "cwd", "."))
     parts = [part for part in folder.split("/") if part not in ("", ".")]
     return None if folder.startswith(("/", "~")) or ".." in parts else "/".join(parts) or "."
+
+
+def skill_folders(project: Project) -> list[str]:
+    """Return the folders of all skills, the only ones that an agent can read as such."""
+    skills = (skill for spec, _ in every_agent(project.registry) for skill in skills_of(spec))
+    return list(dict.fromkeys(skill.folder for skill in skills))
 
 
 def relative_patterns(pattern: Pattern, folder: str) -> list[Pattern]:

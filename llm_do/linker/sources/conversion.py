@@ -93,6 +93,7 @@ def agent_spec(source: AgentSource, value: AgentFile, references: References) ->
         instructions=source.body,
         tools=tuple(value.tools),
         toolsets=_toolset_refs(source, value),
+        skills=tuple(value.skills) if value.skills is not None else None,
         handoffs=tuple(value.handoffs),
         context_providers=provider_functions(
             value.context_providers, references, lambda index: source.place(("context_providers", index))

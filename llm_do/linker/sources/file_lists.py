@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from llm_do.diagnostics.codes import names as problems
-from llm_do.diagnostics.codes.files import unreadable_file
+from llm_do.diagnostics.codes.files import no_such_skills, skill_not_folder, unreadable_file
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.diagnostics.labels import file_label
 from llm_do.text.globs import parse_glob
 
-__all__ = ["is_inside", "list_files", "stay_inside"]
+__all__ = ["is_inside", "list_files", "list_folders", "stay_inside"]
 
 _MAGIC = re.compile(r"[*?\[]")
 
@@ -47,6 +47,33 @@ def list_files(root: Path, patterns: Sequence[tuple[str, Location]]) -> tuple[li
             real = match if plain else os.path.realpath(match)
             found[real] = min(match, found.get(real, match))
     return [Path(file) for file in sorted(found.values())], faults
+
+
+def list_folders(root: Path, pattern: str, place: Location) -> tuple[list[Path], list[Diagnostic]]:
+    """Find the folders that a path or a glob names, by the same rules as files."""
+    parts = _normal(pattern)
+    if parts is None:
+        return [], [problems.path_outside(pattern, None).at(place)]
+    literal = str(root.joinpath(*parts))
+    exact = os.path.lexists(literal) or not any(_MAGIC.search(part) for part in parts)
+    matches = [literal] if exact else list(_walk_folders(str(root), parts))
+    if not matches:
+        return [], [no_such_skills(pattern).at(place)]
+    found: dict[str, str] = {}
+    faults: list[Diagnostic] = []
+    for match in matches:
+        real = os.path.realpath(match)
+        if os.path.lexists(match) and not _below(root, real):
+            faults.append(problems.path_outside(pattern, None if exact else Path(match).name).at(place))
+        elif os.path.isdir(match):
+            found[real] = min(match, found.get(real, match))
+        elif os.path.lexists(match):
+            faults.append(skill_not_folder(pattern).at(place))
+        else:
+            folder, name = os.path.split(match)
+            beside = [entry.name for entry in _entries(folder) if _is_folder(entry)]
+            faults.append(no_such_skills(pattern, name, beside).at(place))
+    return [Path(folder) for folder in sorted(found.values())], faults
 
 
 def stay_inside(root: Path, path: str, place: Location) -> tuple[Path | None, Diagnostic | None]:
@@ -107,6 +134,32 @@ def _walk_deep(folder: str, rest: Sequence[str], direct: bool) -> Iterator[tuple
             yield from _walk_deep(entry.path, rest, direct)
         elif not rest and not entry.is_dir():
             yield entry.path, direct and entry.is_file(follow_symlinks=False)
+
+
+def _walk_folders(folder: str, parts: Sequence[str]) -> Iterator[str]:
+    """The folders below `folder` that match; `**` follows no links to folders."""
+    part, rest = parts[0], parts[1:]
+    deep = part == "**"
+    if deep and rest:
+        yield from _walk_folders(folder, rest)
+    matches = parse_glob(part).matches
+    for entry in _entries(folder):
+        if (entry.name.startswith(".") and not part.startswith(".")) or not _is_folder(entry):
+            continue
+        if deep:
+            if not rest:
+                yield entry.path
+            if not entry.is_symlink():
+                yield from _walk_folders(entry.path, parts)
+        elif matches(entry.name):
+            yield from _walk_folders(entry.path, rest) if rest else [entry.path]
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link in a circle
+        return False
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:

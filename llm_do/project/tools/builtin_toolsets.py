@@ -20,6 +20,7 @@ __all__ = [
     "DYNAMIC_AGENTS",
     "FILES",
     "SHELL",
+    "SKILLS",
     "TODO",
     "BuiltinToolset",
     "Options",
@@ -83,7 +84,7 @@ TODO: Mapping[str, ToolFacts] = {
 DYNAMIC_AGENTS: Mapping[str, ToolFacts] = {
     "agent_create": ToolFacts(
         "toolset",
-        ("name", "instructions", "description", "model", "tools", "toolsets"),
+        ("name", "instructions", "description", "model", "tools", "toolsets", "skills"),
         "name",
         writes=["name"],
     ),
@@ -95,6 +96,21 @@ ASK_USER: Mapping[str, ToolFacts] = {
         "builtin", ("question", "choices"), reason="it is a question to a person itself", repeatable=True
     )
 }
+
+_OWN_SKILL = "it reads the agent's own skills"
+SKILLS: Mapping[str, ToolFacts] = {
+    "load_skill": ToolFacts("builtin", ("name",), "name", reason=_OWN_SKILL, repeatable=True),
+    "read_skill_file": ToolFacts(
+        "builtin",
+        ("skill", "path", "offset", "limit"),
+        "path",
+        paths=["path"],
+        reads=["path"],
+        reason=_OWN_SKILL,
+        repeatable=True,
+    ),
+}
+"""The tools of every agent that has skills."""
 
 _READ_ONLY_FILES = {name: facts for name, facts in FILES.items() if not facts.writes}
 
@@ -110,6 +126,7 @@ BUILTINS: Mapping[str, Mapping[str, ToolFacts]] = {
     "filesystem_project_ro": _READ_ONLY_FILES,
     "shell_file_ops": BUILTIN_SHELL,
     "shell_readonly": BUILTIN_SHELL,
+    "skills": SKILLS,
     "todo": TODO,
 }
 """The tools of the toolsets that agents list by these names, which projects can't use for toolsets of their own."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -21,14 +21,21 @@ from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 from llm_do.errors import EntryError, LlmDoError, RunError, UsageError
 from llm_do.formats.toolset_config import parse_options
 from llm_do.models.pool import CONNECTION_SETTINGS
-from llm_do.project.agent_spec import AgentSpec, ToolsetRef, agent_fault
+from llm_do.project.agent_spec import SKILLS, AgentSpec, ToolsetRef, agent_fault, give_skills, skills_of
 from llm_do.project.faults import project_error
 from llm_do.project.flow_spec import FlowSpec
 from llm_do.project.gates import DYNAMIC_MARK, GatedToolset
 from llm_do.project.registry import Registered
 from llm_do.project.tools.builtin_toolsets import BuiltinToolset, find_builtin
 from llm_do.project.tools.tool_schemas import fixed_tools, is_included
-from llm_do.runtime.agents.agent_parts import instructions_of, output_check, output_type, server_side_tool
+from llm_do.runtime.agents.agent_parts import (
+    instructions_of,
+    output_check,
+    output_type,
+    server_side_tool,
+    skill_instructions,
+)
+from llm_do.runtime.agents.agent_skills import find_agent_skills
 from llm_do.runtime.agents.pipeline import AdoptingPipeline, Pipeline
 from llm_do.runtime.call.callable_tool import agent_tool, flow_tool
 from llm_do.runtime.context.built_agent import BuiltAgent, parts_of
@@ -54,6 +61,7 @@ if TYPE_CHECKING:
     from llm_do.machines.tool_gate import ToolGate
     from llm_do.project.project import Project
     from llm_do.project.registry import Registry
+    from llm_do.project.skill import Skill
 
 __all__ = ["AgentBuilder", "builder_of"]
 
@@ -91,6 +99,7 @@ class AgentBuilder:
         self._hooks = project.hooks
         self._root = project.root
         self._python_files = project.python_files
+        self._skills = project.skills
         self._project = weakref.ref(project)
         self._tools: dict[tuple[int, str | None], tuple[Any, PydanticTool[Any]]] = {}
         self._built: dict[AgentSpec, BuiltAgent] = {}
@@ -162,6 +171,7 @@ class AgentBuilder:
         self._built[spec] = BuiltAgent(spec, agent, Hooks(), (), {}, (AdoptingPipeline(),), deps=deps)
 
     def _build(self, spec: AgentSpec) -> BuiltAgent:
+        give_skills(spec, find_agent_skills(spec, self._skills, self._root))
         built_from = parts_of(spec)
         toolbox, names, machines, listed = self._toolbox(spec)
         declared = self._declared(spec, toolbox)
@@ -181,7 +191,7 @@ class AgentBuilder:
             name=spec.name,
             deps_type=CallContext,
             output_type=output_type(spec),
-            instructions=instructions_of(spec),
+            instructions=[part for part in (instructions_of(spec), skill_instructions(spec, toolbox.fixed)) if part],
             toolsets=[toolbox],
             model_settings=sent or None,
             retries={"tools": UNLIMITED, "output": 1 if spec.retries is None else spec.retries},
@@ -329,19 +339,21 @@ class AgentBuilder:
         item = found.value if found is not None and found.kind == "toolset" else find_builtin(ref.name)
         if item is None:
             raise self._unknown(spec, "toolset", ref.name)
-        return self._builtin(item, ref) if isinstance(item, BuiltinToolset) else self._instance(ref.name, item)
+        if not isinstance(item, BuiltinToolset):
+            return self._instance(ref.name, item)
+        return self._builtin(item, ref, skills_of(spec) if item.kind == SKILLS else ())
 
-    def _builtin(self, item: BuiltinToolset, ref: ToolsetRef) -> AbstractToolset[Any]:
+    def _builtin(self, item: BuiltinToolset, ref: ToolsetRef, skills: Sequence[Skill] = ()) -> AbstractToolset[Any]:
         options = {**item.config, **ref.options}
-        key = f"{ref.name} {sorted((name, repr(value)) for name, value in options.items())}"
+        folders = [str(skill.path) for skill in skills]
+        key = f"{ref.name} {sorted((name, repr(value)) for name, value in options.items())} {folders}"
         if key not in self._builtins:
             project = self._project()
             assert project is not None, "whoever builds its agents holds it"
             from llm_do.runtime.tools.watched_projects import watch_of
 
-            ctx = BuiltinContext(
-                ref.name, self._root, Path.cwd(), self._python_files, watch_of(project), project.sandbox
-            )
+            watch, cwd = watch_of(project), Path.cwd()
+            ctx = BuiltinContext(ref.name, self._root, cwd, self._python_files, watch, project.sandbox, skills)
             factory = item.load()
             made = factory(ctx, parse_options(ref.name, options)) if item.config else factory(ctx)
             if isinstance(made, ServerToolset):

@@ -6,18 +6,20 @@ The agent's other tools are collected in `llm_do.runtime.agents.agent_builder`.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from pydantic_ai import ModelRetry, RunContext, StructuredDict
 from pydantic_ai.capabilities import NativeTool
 
-from llm_do.project.agent_spec import AgentSpec, ServerSideTool
+from llm_do.project.agent_spec import SKILLS, AgentSpec, ServerSideTool, skills_of
 from llm_do.project.tools.argument_schemas import find_schema_faults
 from llm_do.runtime.call.templates import render_template
 from llm_do.runtime.context.call_context import current_call
+from llm_do.runtime.tools.toolbox import FixedTool
+from llm_do.runtime.tools.traits import traits_of
 
-__all__ = ["instructions_of", "output_check", "output_type", "server_side_tool"]
+__all__ = ["instructions_of", "output_check", "output_type", "server_side_tool", "skill_instructions"]
 
 
 def instructions_of(spec: AgentSpec) -> Any:
@@ -38,6 +40,24 @@ def instructions_of(spec: AgentSpec) -> Any:
 
         return filled
     return text or None
+
+
+def skill_instructions(spec: AgentSpec, tools: Mapping[str, FixedTool]) -> str | None:
+    """Return the names and descriptions of an agent's skills, the same text in every request; None without skills."""
+    load = next((name for name, tool in tools.items() if _loads_skills(tool)), None)
+    skills = skills_of(spec)
+    if load is None or not skills:
+        return None
+    listed = "\n".join(f"- {skill.name}: {skill.description}" for skill in skills)
+    return (
+        f"You have skills: instructions for certain tasks. If the description of one fits your task, call {load} with "
+        f"its name before you begin, and follow its instructions.\n\n{listed}"
+    )
+
+
+def _loads_skills(tool: FixedTool) -> bool:
+    traits = traits_of(tool.tool_def.metadata)
+    return traits is not None and (traits.toolset, traits.tool) == (SKILLS, "load_skill")
 
 
 def _call_instructions(function: Callable[..., Any], name: str) -> Any:

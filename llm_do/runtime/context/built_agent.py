@@ -65,6 +65,7 @@ def parts_of(spec: AgentSpec) -> tuple[object, ...]:
         spec.instructions,
         spec.tools,
         spec.toolsets,
+        spec.skills,
         spec.handoffs,
         spec.hooks,
         spec.output_type,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from llm_do.files.code_watch import CodeWatch
     from llm_do.machines.tool_gate import ToolGate
     from llm_do.policy.values import Decision, Effect, Resolved, ToolCallInfo
+    from llm_do.project.skill import Skill
 
 __all__ = ["TRAITS_KEY", "BuiltinContext", "Preview", "ToolTraits", "traits_of"]
 
@@ -112,6 +113,7 @@ class BuiltinContext:
         python_files: The project's listed Python files.
         watch: The watch over the project's code; None for one that knows only of `python_files`.
         sandbox: How the project's commands are confined.
+        skills: The skills of the agent that gets it.
     """
 
     name: str
@@ -120,6 +122,7 @@ class BuiltinContext:
     python_files: Sequence[Path] = ()
     watch: CodeWatch | None = None
     sandbox: SandboxSpec = field(default_factory=SandboxSpec)
+    skills: Sequence[Skill] = ()
 
     @property
     def code_watch(self) -> CodeWatch:

@@ -24,6 +24,7 @@ def watch_of(project: Project) -> CodeWatch:
         watch = _watches.get(project)
         if watch is None:
             listed = (*project.files, *project.python_files)
-            code = CodeFiles(project.root, project.manifest, listed, project.code_patterns, project.data_folders)
+            patterns, skills = project.code_patterns, project.skill_patterns
+            code = CodeFiles(project.root, project.manifest, listed, patterns, project.data_folders, skills)
             watch = _watches[project] = watch_code(code)
         return watch

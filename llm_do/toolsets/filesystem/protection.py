@@ -32,6 +32,7 @@ _NAMES = {
     "lock": "a project's lock",
     "agent": "an agent",
     "python": "a project's Python file",
+    "skill": "a skill",
 }
 
 

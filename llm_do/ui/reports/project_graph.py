@@ -13,7 +13,7 @@ from llm_do.formats.syntax.flow_expression import format_flow
 from llm_do.linker.analysis.inventory import AgentTools, Inventory, KnownTool, Origin
 from llm_do.linker.analysis.permissions import Permission, agents_called, call_paths, permission_for
 from llm_do.policy.tool_facts import ToolFacts
-from llm_do.project.agent_spec import AgentSpec
+from llm_do.project.agent_spec import AgentSpec, skills_of
 from llm_do.project.flow_spec import FlowSpec, as_member, callers_by_name
 from llm_do.project.project import title
 from llm_do.text.sanitizer import sanitize
@@ -121,6 +121,7 @@ def _agent(project: Project, spec: AgentSpec, tools: AgentTools, path: str) -> d
         "tools": _permissions(project, tools, path, spec.name),
         "open": [origin.name for origin in tools.open],
         "server_side": [tool.tool_type for tool in spec.server_side_tools],
+        "skills": [skill.name for skill in skills_of(spec)],
         "handoffs": [_name(target) for target in spec.handoffs],
     }
 
@@ -230,6 +231,7 @@ def _rows(nodes: Mapping[str, Any], node: Mapping[str, Any], color: bool) -> lis
         rows.append((f"{sanitize(tool['name'])}  {_effect(tool, color)}{source}", callee if callee in nodes else None))
     rows += [(sanitize(open_) + quiet("tools are only known at run time"), None) for open_ in node["open"]]
     rows += [(tool + quiet("run by the provider"), None) for tool in node["server_side"]]
+    rows += [(name + quiet("skill"), None) for name in node["skills"]]
     return rows + [
         (f"{target}{quiet('handed over to')}", target if target in nodes else None) for target in node["handoffs"]
     ]

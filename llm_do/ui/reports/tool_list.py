@@ -37,6 +37,7 @@ def tools_data(project: Project, agent: str | None = None) -> dict[str, Any]:
 
 
 def _agent(project: Project, spec: Any) -> dict[str, Any]:
+    from llm_do.project.agent_spec import skills_of
     from llm_do.runtime.agents.agent_builder import builder_of
 
     built = builder_of(project).build(spec)
@@ -54,6 +55,7 @@ def _agent(project: Project, spec: Any) -> dict[str, Any]:
         "tools": tools,
         "open": list(built.open),
         "server_side": [tool.tool_type for tool in spec.server_side_tools],
+        "skills": [skill.describe() for skill in skills_of(spec)],
         "output": output,
     }
 
@@ -87,6 +89,11 @@ def tool_lines(data: Mapping[str, Any], *, width: int | None = None) -> Iterator
             known = "listed as it was last asked" if name in remembered else "only known at run time"
             yield f"  {sanitize(name)}: its tools are {known}"
         yield from (f"  {name}: run by the provider" for name in agent["server_side"])
+        for skill in agent["skills"]:
+            yield f"  {skill['name']}: a skill in {sanitize(skill['folder'])}"
+            yield from (
+                f"      {sanitize(line)}" for line in textwrap.wrap(skill["description"], max((width or 100) - 6, 20))
+            )
 
 
 def _lines_of(tool: Mapping[str, Any], width: int) -> Iterator[str]:
