@@ -17,6 +17,7 @@ from llm_do._startup.code_access import command_access, is_open, open_folder
 from llm_do._startup.frozen import frozen
 from llm_do.cli.process.streams import warn
 from llm_do.errors import LinkError, StoreError, UsageError
+from llm_do.files.local_folder import FOLDER
 from llm_do.linker.sources.project_root import locate_project
 from llm_do.runtime.approval import trusted_folders
 from llm_do.runtime.approval.found_approvals import FILE, load_found_approvals, move_found_approvals
@@ -106,6 +107,7 @@ def admit(
     looks: bool = False,
     text_only: bool = False,
     connects: bool = False,
+    continues: bool = False,
     no_color: bool = False,
 ) -> Admission:
     """Find out whether a command may run what is in a project's folder, and open the folder if so.
@@ -116,6 +118,8 @@ def admit(
         looks: Whether this command only looks, although its kind is to run.
         text_only: Whether `--text-only` was given: nothing is opened, and nothing asked.
         connects: Whether a command that looks would start servers too.
+        continues: Whether the command continues what is recorded in the folder: answers to questions, and the files
+            that a run began with, which may have come with the folder as its code may.
         no_color: Whether to ask without colours.
 
     Raises:
@@ -144,10 +148,13 @@ def admit(
         return _opened(path, root)
     if not asks and not connects and fault is None:
         return Admission(path, open=False)
-    return _surveyed(path, fault, looks=looks, connects=connects, no_color=no_color)
+    records = f"{FOLDER}/state.db" if continues and (root / FOLDER / "state.db").exists() else None
+    return _surveyed(path, fault, looks=looks, connects=connects, records=records, no_color=no_color)
 
 
-def _surveyed(path: Path, fault: StoreError | None, *, looks: bool, connects: bool, no_color: bool) -> Admission:
+def _surveyed(
+    path: Path, fault: StoreError | None, *, looks: bool, connects: bool, records: str | None, no_color: bool
+) -> Admission:
     """Link the folder as text to see whether there is anything to ask about, and ask.
 
     `fault` is why it isn't known whether the folder is trusted already.
@@ -156,6 +163,10 @@ def _surveyed(path: Path, fault: StoreError | None, *, looks: bool, connects: bo
 
     report = check_project(path)
     seen = report.survey
+    if seen is not None and records is not None:
+        from llm_do.linker.analysis.survey import Surveyed
+
+        seen = replace(seen, records=(Surveyed(records),))
     servers = [item.text.partition(":")[0] for item in seen.servers] if seen is not None and connects else []
     needed = seen is not None and bool((seen.python or servers) if looks else seen.runs_something)
     if seen is None or not needed or _is_agreed(path, seen, fault, looks=looks, no_color=no_color):

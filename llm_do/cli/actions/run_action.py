@@ -9,8 +9,8 @@ import sys
 import time
 import uuid
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from llm_do._startup.code_access import is_open
 from llm_do._startup.process import import_httpx
@@ -34,7 +34,6 @@ __all__ = [
     "prepare",
     "print_end",
     "print_errors",
-    "print_needed",
     "print_output",
     "print_summary",
     "result_line",
@@ -186,6 +185,8 @@ def print_end(
     if result.status == "suspended":
         _print_questions(result, options)
     if result.status == "denied" and output.output == "text" and output.verbosity >= 0:
+        from llm_do.cli.actions.lock.needed_approvals import print_needed
+
         print_needed([dict(denial.needed) for denial in result.denials if denial.needed is not None])
     _say_how_to_continue(result, options)
     if output.output == "json":
@@ -234,8 +235,11 @@ def say_if_bare(target: Target, output: OutputOptions) -> None:
         warn("note: no project here, so a model is asked directly, without tools (`llm-do init` creates a project)")
 
 
-def link(path: os.PathLike[str], options: CommandOptions) -> Project:
-    """Link the project and show its errors, with `-v` its warnings too."""
+def link(path: os.PathLike[str], options: CommandOptions, *, continues: bool = False) -> Project:
+    """Link the project and show its errors, with `-v` its warnings too.
+
+    `continues` says that runs are continued which are recorded in the project's folder.
+    """
     from pathlib import Path
 
     from llm_do.cli.actions.admission import admit
@@ -244,7 +248,10 @@ def link(path: os.PathLike[str], options: CommandOptions) -> Project:
     from llm_do.project.store_location import with_store
 
     no_color = options.output.no_color
-    admission = admit(Path(path), trust=options.input.trust, looks=options.dry_run, no_color=no_color)
+    continues = continues and options.session.store is None
+    admission = admit(
+        Path(path), trust=options.input.trust, looks=options.dry_run, continues=continues, no_color=no_color
+    )
     try:
         report = admission.report or check_project(Path(path))
     finally:
@@ -330,16 +337,6 @@ def print_errors(result: RunResult, *, debug: bool) -> None:
         result.status not in ("interrupted", "suspended") or isinstance(result.error.__cause__, KeyboardInterrupt)
     ):
         warn(error_text(result.error))
-
-
-def print_needed(needed: Sequence[Mapping[str, Any]]) -> None:
-    """Print the entries of a lock that would have allowed what no one could be asked about, ready to be pasted."""
-    if needed:
-        from llm_do.formats.lock import FILE
-
-        which = ("this entry", "it") if len(needed) == 1 else ("these entries", "them")
-        warn(f"to allow exactly this, review {which[0]} and add {which[1]} to `approvals` in {FILE}:")
-        warn(",\n".join(json.dumps(entry, indent=2, sort_keys=True) for entry in needed))
 
 
 def _print_traceback(error: BaseException | None, *, debug: bool) -> None:

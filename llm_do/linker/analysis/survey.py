@@ -59,6 +59,7 @@ class Survey:
         servers: MCP servers, each with its command or address.
         programs: Files of the project that are named in the commands of servers.
         databases: The database that it keeps its records in.
+        records: The file of the folder whose recorded runs are continued.
         allowed: What needs no approval: rules that allow, modes, and what the lock allows.
         found: What a file of approvals in the folder would allow once the folder is trusted.
         protected: Protected places that tools may change.
@@ -71,6 +72,7 @@ class Survey:
     servers: tuple[Surveyed, ...] = ()
     programs: tuple[Surveyed, ...] = ()
     databases: tuple[Surveyed, ...] = ()
+    records: tuple[Surveyed, ...] = ()
     allowed: tuple[Surveyed, ...] = ()
     found: tuple[Surveyed, ...] = ()
     protected: tuple[Surveyed, ...] = ()
@@ -79,7 +81,8 @@ class Survey:
     @property
     def runs_something(self) -> bool:
         """Whether a run starts or contacts anything of the folder's unasked, so that a person has to trust it first."""
-        return bool(self.python or self.servers or self.databases or self.protected or self.commands)
+        contacts = self.servers or self.databases
+        return bool(self.python or contacts or self.records or self.protected or self.commands)
 
 
 @frozen

@@ -86,13 +86,18 @@ async def _ask(terminal: Terminal, seen: Survey, frame: Frame, *, looks: bool, l
 
 
 def _head(seen: Survey, frame: Frame, *, looks: bool) -> list[str]:
-    verb = "looking at it runs" if looks else "running it runs"
-    what = "its Python code" if seen.python else "servers that it names" if seen.servers else "commands that it allows"
-    if not (seen.python or seen.servers or seen.commands):
-        what = "tools that may change protected files" if seen.protected else "a database that it names"
-        verb = verb if seen.protected else verb.replace("runs", "contacts")
+    act = "looking at it" if looks else "running it"
+    does = {
+        "runs its Python code": seen.python,
+        "runs servers that it names": seen.servers,
+        "runs commands that it allows": seen.commands,
+        "continues what is recorded in it": seen.records,
+        "contacts a database that it names": seen.databases,
+        "runs tools that may change protected files": seen.protected,
+    }
+    what = next(text for text, found in does.items() if found)
     return [
-        *frame.top(f"this folder isn't trusted, and {verb} {what}"),
+        *frame.top(f"this folder isn't trusted, and {act} {what}"),
         *frame.named("folder", sanitize(str(seen.root))),
     ]
 
@@ -110,6 +115,7 @@ def _groups(seen: Survey) -> Iterator[tuple[str, Sequence[Surveyed], str]]:
     yield "Python that these can import", seen.helpers, ""
     yield "starts the server" if len(seen.servers) == 1 else "starts servers", seen.servers, "name"
     yield "keeps its records in", seen.databases, "name"
+    yield "continues by the answers and files that are recorded in", seen.records, "warn"
     yield "allowed without asking you", seen.allowed, "warn"
     yield "allowed too once you trust it", seen.found, "warn"
     yield "protected files that it may change", seen.protected, "bad"

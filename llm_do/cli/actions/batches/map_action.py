@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from llm_do._startup.frozen import frozen
 from llm_do.cli.actions.batches.result_lines import Line, line_of_result, line_reader
-from llm_do.cli.actions.run_action import carry_out, link, prepare, print_needed
+from llm_do.cli.actions.lock.needed_approvals import print_needed
+from llm_do.cli.actions.run_action import carry_out, link, prepare
 from llm_do.cli.arguments.target import project_at, user_path
 from llm_do.cli.process import stdin
 from llm_do.cli.process.signals import kill_children
@@ -93,7 +94,7 @@ def _map(what: MapOptions, options: CommandOptions, results: Results, interrupts
     entry = _entry(what)
     with _opened(what.file) as (file, name):
         prepare(otel=options.otel)
-        project = link(project_at(what.project, options.input.named, quiet=quiet), options)
+        project = link(project_at(what.project, options.input.named, quiet=quiet), options, continues=True)
         if not project.allow_cli_input:
             raise UsageError(
                 "the project takes no input from the command line",

@@ -74,7 +74,7 @@ def start(what: ResumeOptions, target: InputOptions, session: SessionOptions, ou
 
 def _resume(what: ResumeOptions, options: CommandOptions, results: Results, interrupts: Interrupts) -> int:
     prepare(otel=False)
-    project = link(project_at(None, options.input.named), options)
+    project = link(project_at(None, options.input.named), options, continues=True)
     from llm_do.cli.actions.session import Session
 
     if is_own_file(project.threads.store) and not (project.root / FOLDER / "state.db").exists():
