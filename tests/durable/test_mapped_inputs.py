@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pydantic_ai.messages import ModelResponse, TextPart
@@ -16,9 +19,29 @@ from llm_do.errors import InputError, UsageError
 from llm_do.runtime.record.store.batches import BatchInput, BatchRecord
 from llm_do.runtime.record.stored_records import RunFilter
 from llm_do.threads import SqliteStore
+from llm_do.threads.postgres.postgres_store import PostgresStore
 from tests.durable.test_resumed_runs import store_path
 from tests.support.runs import agent, project_of
 from tests.support.scripted import Script, call, script
+
+if TYPE_CHECKING:
+    from llm_do.threads.sql.sql_store import SqlStore
+    from tests.support.postgres import Server
+
+
+Start = Callable[..., Runtime]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A project's folder, and the URL of its store if that isn't in it."""
+
+    root: Path
+    url: str | None
+
+    def store(self) -> SqlStore:
+        """Open the store."""
+        return SqliteStore(store_path(self.root)) if self.url is None else PostgresStore(self.url)
 
 
 def prompt_of(messages: Any) -> str:
@@ -34,6 +57,21 @@ def runtime_with(root: Path, answers: Any, **options: Any) -> Runtime:
     return Runtime(project_of([agent("main", answers, tools=tools)], root=root), **options)
 
 
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    """Where the store is, and how sessions open it: every test runs on both kinds."""
+    if request.param == "sqlite":
+        return Place(tmp_path, None)
+    server: Server = request.getfixturevalue("postgres")
+    return Place(tmp_path, server.url())
+
+
+@pytest.fixture
+def start(place: Place) -> Start:
+    """Start a session on the store, as a process of its own would."""
+    return partial(runtime_with, place.root, **({"store": place.url} if place.url else {}))
+
+
 async def mapped(runtime: Runtime, inputs: Any, **options: Any) -> list[RunResult]:
     try:
         return [result async for result in runtime.map(inputs, **options)]
@@ -45,19 +83,19 @@ def outputs(runtime: Runtime, inputs: Any, **options: Any) -> list[Any]:
     return [result.output for result in asyncio.run(mapped(runtime, inputs, **options))]
 
 
-def test_results_come_in_the_order_of_the_inputs(tmp_path: Path) -> None:
+def test_results_come_in_the_order_of_the_inputs(start: Start) -> None:
     async def slow_first(messages: Any, info: Any) -> str:
         await asyncio.sleep(0.05 if prompt_of(messages) == "1" else 0)
         return echo(messages, info)
 
     inputs = ["1", {"input": "2"}, "3"]
-    assert outputs(runtime_with(tmp_path, script(slow_first)), inputs) == ["re: 1", "re: 2", "re: 3"]
+    assert outputs(start(script(slow_first)), inputs) == ["re: 1", "re: 2", "re: 3"]
 
 
-def test_the_same_batch_again_returns_what_was_recorded(tmp_path: Path) -> None:
+def test_the_same_batch_again_returns_what_was_recorded(start: Start) -> None:
     model = script(echo)
-    first = asyncio.run(mapped(runtime_with(tmp_path, model), ["a", "b"], batch="letters"))
-    again = asyncio.run(mapped(runtime_with(tmp_path, model), ["a", "b"], batch="letters"))
+    first = asyncio.run(mapped(start(model), ["a", "b"], batch="letters"))
+    again = asyncio.run(mapped(start(model), ["a", "b"], batch="letters"))
     assert [each.to_dict() for each in again] == [each.to_dict() for each in first]
     assert [each.run_id for each in again] == ["letters-1", "letters-2"]
     assert len(asked(model)) == 2
@@ -68,14 +106,14 @@ def asked(model: Any) -> list[Any]:
     return scripted.asked
 
 
-def test_a_failed_input_is_a_result_and_is_run_again_if_that_is_asked_for(tmp_path: Path) -> None:
+def test_a_failed_input_is_a_result_and_is_run_again_if_that_is_asked_for(start: Start) -> None:
     broken = True
 
     def sometimes(messages: Any, info: Any) -> Any:
         return ValueError("no idea") if broken and prompt_of(messages) == "b" else echo(messages, info)
 
     inputs = ["a", "b", {"wrong": 1}]
-    runtime = runtime_with(tmp_path, script(sometimes))
+    runtime = start(script(sometimes))
     found = asyncio.run(mapped(runtime, inputs, batch="x"))
     assert [each.status for each in found] == ["completed", "provider_failed", "invalid"]
     assert "input does not fit PromptInput" in str(found[2].error)
@@ -90,16 +128,16 @@ def test_a_failed_input_is_a_result_and_is_run_again_if_that_is_asked_for(tmp_pa
     assert again[2].run_id == "x-3-again3"
 
 
-def test_other_inputs_models_or_files_of_one_batch_are_refused(tmp_path: Path) -> None:
+def test_other_inputs_models_or_files_of_one_batch_are_refused(start: Start) -> None:
     model = script(echo)
-    outputs(runtime_with(tmp_path, model), ["a", "b"], batch="x")
+    outputs(start(model), ["a", "b"], batch="x")
     with pytest.raises(UsageError, match=r"has? other inputs than batch x was begun with \(2 then, 3 now\)"):
-        outputs(runtime_with(tmp_path, model), ["a", "b", "c"], batch="x")
+        outputs(start(model), ["a", "b", "c"], batch="x")
     with pytest.raises(UsageError, match="other inputs than batch x"):
-        outputs(runtime_with(tmp_path, model), ["a", "c"], batch="x")
+        outputs(start(model), ["a", "c"], batch="x")
     with pytest.raises(UsageError, match="has changed: model"):
-        outputs(runtime_with(tmp_path, model, model="test"), ["a", "b"], batch="x")
-    assert outputs(runtime_with(tmp_path, model, model="test"), ["a", "b"], batch="x", accept_changes=True) == [
+        outputs(start(model, model="test"), ["a", "b"], batch="x")
+    assert outputs(start(model, model="test"), ["a", "b"], batch="x", accept_changes=True) == [
         "re: a",
         "re: b",
     ]
@@ -115,11 +153,11 @@ def test_other_inputs_models_or_files_of_one_batch_are_refused(tmp_path: Path) -
     ],
 )
 def test_what_cannot_be_mapped_is_refused_before_anything_runs(
-    inputs: Any, options: Any, error: type[Exception], text: str, tmp_path: Path
+    inputs: Any, options: Any, error: type[Exception], text: str, start: Start
 ) -> None:
     model = script(echo)
     with pytest.raises(error, match=text):
-        outputs(runtime_with(tmp_path, model), inputs, **options)
+        outputs(start(model), inputs, **options)
     assert not asked(model)
 
 
@@ -132,9 +170,9 @@ def test_a_budget_says_what_each_input_may_cost() -> None:
         BatchBudget(total_usd=1, each_usd=2)
 
 
-def test_a_runtime_that_records_nothing_maps_nothing(tmp_path: Path) -> None:
+def test_a_runtime_that_records_nothing_maps_nothing(start: Start) -> None:
     with pytest.raises(UsageError, match="nothing is recorded here"):
-        outputs(runtime_with(tmp_path, script(echo), record=False), ["a"])
+        outputs(start(script(echo), record=False), ["a"])
 
 
 class Priced:
@@ -153,7 +191,7 @@ class Priced:
         return ModelResponse([TextPart(echo(messages, info))], usage=usage)
 
 
-def test_inputs_start_only_while_the_budget_has_room_for_them(tmp_path: Path) -> None:
+def test_inputs_start_only_while_the_budget_has_room_for_them(start: Start) -> None:
     model = Priced(0.01)
     inputs = [str(number) for number in range(12)]
     budget = BatchBudget(total_usd=0.1, each_usd=0.02)
@@ -161,7 +199,7 @@ def test_inputs_start_only_while_the_budget_has_room_for_them(tmp_path: Path) ->
     found: list[RunResult] = []
 
     async def some() -> None:
-        runtime = runtime_with(tmp_path, script(model))
+        runtime = start(script(model))
         try:
             async for result in runtime.map(inputs, batch="x", budget=budget):
                 found.append(result)  # noqa: PERF401 (the error comes after some)
@@ -175,13 +213,13 @@ def test_inputs_start_only_while_the_budget_has_room_for_them(tmp_path: Path) ->
     assert model.spent == pytest.approx(0.09)
     assert model.most <= 5
     more = outputs(
-        runtime_with(tmp_path, script(model)), inputs, batch="x", budget=BatchBudget(total_usd=1, each_usd=0.02)
+        start(script(model)), inputs, batch="x", budget=BatchBudget(total_usd=1, each_usd=0.02)
     )
     assert len(more) == 12
     assert model.spent == pytest.approx(0.12)
 
 
-def test_stopped_runs_are_continued_before_others_begin(tmp_path: Path) -> None:
+def test_stopped_runs_are_continued_before_others_begin(start: Start) -> None:
     """A session is interrupted in the middle; another one ends the work, and no call is repeated."""
     done: list[str] = []
     runtime: Runtime
@@ -201,12 +239,12 @@ def test_stopped_runs_are_continued_before_others_begin(tmp_path: Path) -> None:
     model = script(ask)
     inputs = [f"i{number}" for number in range(12)]
 
-    runtime = runtime_with(tmp_path, model, tools=[work])
+    runtime = start(model, tools=[work])
     with pytest.raises(RunInterruptedError, match="batch x was interrupted"):
         asyncio.run(mapped(runtime, inputs, batch="x", concurrency=4))
     assert len(done) < 12
 
-    runtime = runtime_with(tmp_path, model, tools=[work])
+    runtime = start(model, tools=[work])
     found = asyncio.run(mapped(runtime, inputs, batch="x"))
     waiting = [each for each in found if each.status == "suspended"]
     assert all([question.kind for question in each.questions] == ["in_flight"] for each in waiting)
@@ -216,12 +254,12 @@ def test_stopped_runs_are_continued_before_others_begin(tmp_path: Path) -> None:
     assert len(set(done)) == len(done)
 
 
-def test_two_sessions_share_a_batch(tmp_path: Path) -> None:
+def test_two_sessions_share_a_batch(start: Start) -> None:
     model = script(echo)
     inputs = [f"i{number}" for number in range(20)]
 
     async def both() -> list[list[Any]]:
-        one, other = (runtime_with(tmp_path, model) for _ in range(2))
+        one, other = (start(model) for _ in range(2))
         found = await asyncio.gather(
             *(mapped(each, inputs, batch="x", concurrency=3) for each in (one, other)),
         )
@@ -234,8 +272,8 @@ def test_two_sessions_share_a_batch(tmp_path: Path) -> None:
 # -- claims
 
 
-async def claims(root: Path, **changes: Any) -> tuple[SqliteStore, BatchRecord]:
-    store = SqliteStore(store_path(root))
+async def claims(place: Place, **changes: Any) -> tuple[SqlStore, BatchRecord]:
+    store = place.store()
     fields: dict[str, Any] = {"budget": None, "budget_each": None, **changes}
     batch = BatchRecord("b", "main", None, "digest", 6, "{}", "{}", created=1.0, **fields)
     assert await store.batches.begin(batch) == batch
@@ -243,9 +281,9 @@ async def claims(root: Path, **changes: Any) -> tuple[SqliteStore, BatchRecord]:
     return store, batch
 
 
-def test_an_input_is_claimed_once_and_may_be_given_back(tmp_path: Path) -> None:
+def test_an_input_is_claimed_once_and_may_be_given_back(place: Place) -> None:
     async def work() -> None:
-        store, _ = await claims(tmp_path)
+        store, _ = await claims(place)
         batches = store.batches
         await batches.put("b", [BatchInput(1, '"changed"')])
         taken = await batches.take("b", 4)
@@ -265,9 +303,9 @@ def test_an_input_is_claimed_once_and_may_be_given_back(tmp_path: Path) -> None:
     asyncio.run(work())
 
 
-def test_claims_of_a_process_that_is_gone_are_queued_again(tmp_path: Path) -> None:
+def test_claims_of_a_process_that_is_gone_are_queued_again(place: Place) -> None:
     async def work() -> None:
-        store, _ = await claims(tmp_path)
+        store, _ = await claims(place)
         await store.batches.take("b", 4)
         await store._worker.write(lambda db: db.execute("UPDATE runs SET owner = 'gone' WHERE id <> 'b-2'"))
         assert not await store.batches.alive("b-1")
@@ -278,9 +316,9 @@ def test_claims_of_a_process_that_is_gone_are_queued_again(tmp_path: Path) -> No
     asyncio.run(work())
 
 
-def test_a_budget_counts_what_unfinished_runs_may_use(tmp_path: Path) -> None:
+def test_a_budget_counts_what_unfinished_runs_may_use(place: Place) -> None:
     async def work() -> None:
-        store, batch = await claims(tmp_path, budget=0.3, budget_each=0.1)
+        store, batch = await claims(place, budget=0.3, budget_each=0.1)
         batches = store.batches
         assert len((await batches.take("b", 2)).inputs) == 2
         taken = await batches.take("b", 2)
@@ -295,9 +333,9 @@ def test_a_budget_counts_what_unfinished_runs_may_use(tmp_path: Path) -> None:
     asyncio.run(work())
 
 
-def test_queued_runs_are_not_among_those_that_are_listed(tmp_path: Path) -> None:
+def test_queued_runs_are_not_among_those_that_are_listed(place: Place) -> None:
     async def work() -> None:
-        store, _ = await claims(tmp_path)
+        store, _ = await claims(place)
         assert await store.runs() == []
         assert len(await store.runs(filter=RunFilter(statuses=("queued",)))) == 6
         found = await store.run("b-3")
