@@ -212,9 +212,7 @@ def test_inputs_start_only_while_the_budget_has_room_for_them(start: Start) -> N
     assert [each.output for each in found] == [f"re: {number}" for number in range(9)]
     assert model.spent == pytest.approx(0.09)
     assert model.most <= 5
-    more = outputs(
-        start(script(model)), inputs, batch="x", budget=BatchBudget(total_usd=1, each_usd=0.02)
-    )
+    more = outputs(start(script(model)), inputs, batch="x", budget=BatchBudget(total_usd=1, each_usd=0.02))
     assert len(more) == 12
     assert model.spent == pytest.approx(0.12)
 
@@ -338,6 +336,8 @@ def test_queued_runs_are_not_among_those_that_are_listed(place: Place) -> None:
         store, _ = await claims(place)
         assert await store.runs() == []
         assert len(await store.runs(filter=RunFilter(statuses=("queued",)))) == 6
+        assert len(await store.runs(filter=RunFilter(statuses=("queued",), batch="b"))) == 6
+        assert not await store.runs(filter=RunFilter(statuses=("queued",), batch="other"))
         found = await store.run("b-3")
         assert found is not None
         assert (found.status, found.batch) == ("queued", "b")

@@ -5,19 +5,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from llm_do import ApprovalDecision, ApprovalRequest, Project, RunApprovalPolicy, RunResult, Runtime, tool
 from llm_do.errors import SuspendedError, UsageError
+from llm_do.runtime.record.stored_records import Filter
 from llm_do.runtime.session.runtime_config import RuntimeConfig
 from llm_do.threads import SqliteStore
+from llm_do.threads.postgres.postgres_store import PostgresStore
 from tests.durable.scenarios import effects_of, runtime_for
-from tests.durable.test_resumed_runs import journal, store_path
+from tests.durable.test_resumed_runs import store_path
 from tests.support.history import results_of
 from tests.support.runs import agent, project_of
 from tests.support.scripted import call, script
+
+if TYPE_CHECKING:
+    from llm_do.threads.sql.sql_store import SqlStore
+    from tests.support.postgres import Server
 
 ONCE = ApprovalDecision("once")
 
@@ -42,9 +48,8 @@ def pay(amount: int, id: str = "p") -> Any:
 class Session:
     """Attempts at the run `r` of one project, each with a runtime of its own, as in processes of their own."""
 
-    def __init__(self, root: Path, project: Callable[[], Project]) -> None:
-        self.root, self.project = root, project
-        self.store = SqliteStore(store_path(root))
+    def __init__(self, store: SqlStore, project: Callable[[], Project]) -> None:
+        self.store, self.project = store, project
 
     def runtime(self, **options: Any) -> Runtime:
         project = self.project()
@@ -60,19 +65,39 @@ class Session:
     async def asked(self) -> list[str]:
         return [each.call for each in await self.runtime().pending()]
 
-
-def check(root: Path, project: Callable[[], Project], steps: Callable[[Session], Awaitable[None]]) -> None:
-    async def carry_out() -> None:
-        session = Session(root, project)
-        try:
-            await steps(session)
-        finally:
-            await session.store.aclose()
-
-    asyncio.run(carry_out())
+    async def journal(self) -> list[Any]:
+        return [each.data for each in await self.store.observations(Filter(run_id="r"))]
 
 
-def test_a_run_waits_with_nothing_running_until_all_is_answered(tmp_path: Path) -> None:
+Check = Callable[[Callable[[], Project], Callable[[Session], Awaitable[None]]], None]
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> SqlStore:
+    """A store of each kind: what is asked and answered is the same on both."""
+    if request.param == "sqlite":
+        return SqliteStore(store_path(tmp_path))
+    server: Server = request.getfixturevalue("postgres")
+    return PostgresStore(server.url())
+
+
+@pytest.fixture
+def check(store: SqlStore) -> Check:
+    """Take the steps of a test in sessions on the store."""
+
+    def carry_out(project: Callable[[], Project], steps: Callable[[Session], Awaitable[None]]) -> None:
+        async def work() -> None:
+            try:
+                await steps(Session(store, project))
+            finally:
+                await store.aclose()
+
+        asyncio.run(work())
+
+    return carry_out
+
+
+def test_a_run_waits_with_nothing_running_until_all_is_answered(check: Check, tmp_path: Path) -> None:
     question = call("ask_user", {"question": "Which?", "choices": ["red", "blue"]}, "u")
 
     async def steps(session: Session) -> None:
@@ -105,16 +130,16 @@ def test_a_run_waits_with_nothing_running_until_all_is_answered(tmp_path: Path) 
             "a person denied pay: too much. Do not retry this call.",
             "blue",
         ]
-        kept = await journal(tmp_path)
+        kept = await session.journal()
         assert [each["seq"] for each in kept] == list(range(len(kept)))
         assert [each["type"] for each in kept].count("approval_requested") == 2
         resolved = {each["tool_call_id"]: each["decision"] for each in kept if each["type"] == "approval_resolved"}
         assert resolved == {"p7": "allow", "p8": "deny"}  # in any order
 
-    check(tmp_path, lambda: shop(tmp_path, [pay(7), pay(8)], question), steps)
+    check(lambda: shop(tmp_path, [pay(7), pay(8)], question), steps)
 
 
-def test_what_cannot_be_answered_is_refused_and_says_why(tmp_path: Path) -> None:
+def test_what_cannot_be_answered_is_refused_and_says_why(check: Check, tmp_path: Path) -> None:
     async def steps(session: Session) -> None:
         await session.run()
         runtime = session.runtime()
@@ -146,10 +171,10 @@ def test_what_cannot_be_answered_is_refused_and_says_why(tmp_path: Path) -> None
             await other.answer("r.2", ONCE)
         await other.aclose()
 
-    check(tmp_path, lambda: shop(tmp_path, [pay(7), pay(8)]), steps)
+    check(lambda: shop(tmp_path, [pay(7), pay(8)]), steps)
 
 
-def test_a_rule_that_denies_meanwhile_holds(tmp_path: Path) -> None:
+def test_a_rule_that_denies_meanwhile_holds(check: Check, tmp_path: Path) -> None:
     async def steps(session: Session) -> None:
         await session.run()
         await session.answer(1)
@@ -157,10 +182,12 @@ def test_a_rule_that_denies_meanwhile_holds(tmp_path: Path) -> None:
         assert (result.status, effects_of(tmp_path)) == ("completed", [])
         assert "denied" in results_of(result.messages)[0][2]
 
-    check(tmp_path, lambda: shop(tmp_path, pay(7)), steps)
+    check(lambda: shop(tmp_path, pay(7)), steps)
 
 
-def test_an_answer_for_the_session_holds_as_long_as_the_run_lasts_and_for_no_other_run(tmp_path: Path) -> None:
+def test_an_answer_for_the_session_holds_as_long_as_the_run_lasts_and_for_no_other_run(
+    check: Check, tmp_path: Path
+) -> None:
     question = call("ask_user", {"question": "Ready?"}, "u")
 
     async def steps(session: Session) -> None:
@@ -174,20 +201,20 @@ def test_an_answer_for_the_session_holds_as_long_as_the_run_lasts_and_for_no_oth
         other = await session.runtime().execute("go", run_id="other")
         assert other.status == "suspended"
 
-    check(tmp_path, lambda: shop(tmp_path, pay(7), question, pay(7, "again")), steps)
+    check(lambda: shop(tmp_path, pay(7), question, pay(7, "again")), steps)
 
 
-def test_a_rule_as_answer_holds_for_later_calls_of_the_run(tmp_path: Path) -> None:
+def test_a_rule_as_answer_holds_for_later_calls_of_the_run(check: Check, tmp_path: Path) -> None:
     async def steps(session: Session) -> None:
         await session.run()
         await session.answer(1, ApprovalDecision("session", pattern="pay(amount=*)"))
         result = await session.run()
         assert (result.status, effects_of(tmp_path)) == ("completed", ["7", "8"])
 
-    check(tmp_path, lambda: shop(tmp_path, pay(7), pay(8)), steps)
+    check(lambda: shop(tmp_path, pay(7), pay(8)), steps)
 
 
-def test_a_change_that_was_shown_otherwise_is_asked_about_again(tmp_path: Path) -> None:
+def test_a_change_that_was_shown_otherwise_is_asked_about_again(check: Check, tmp_path: Path) -> None:
     write = call("write_file", {"path": "notes.txt", "content": "new\n"}, "w")
     notes = tmp_path / "notes.txt"
     notes.write_text("old\n")
@@ -207,14 +234,14 @@ def test_a_change_that_was_shown_otherwise_is_asked_about_again(tmp_path: Path) 
         await session.answer(2)
         assert (await session.run()).status == "completed"
         assert notes.read_text() == "new\n"
-        kept = await journal(tmp_path)
+        kept = await session.journal()
         asked = [each["type"] for each in kept if each["type"].startswith("approval_")]
         assert asked == ["approval_requested", "approval_resolved"] * 2
 
-    check(tmp_path, project, steps)
+    check(project, steps)
 
 
-def test_a_question_about_content_that_has_changed_is_withdrawn(tmp_path: Path) -> None:
+def test_a_question_about_content_that_has_changed_is_withdrawn(check: Check, tmp_path: Path) -> None:
     write = call("write_file", {"path": "notes.txt", "content": "new\n"}, "w")
     notes = tmp_path / "notes.txt"
     notes.write_text("old\n")
@@ -231,10 +258,10 @@ def test_a_question_about_content_that_has_changed_is_withdrawn(tmp_path: Path) 
         await session.answer(2, ApprovalDecision("deny"))
         assert (await session.run()).status == "completed"
 
-    check(tmp_path, project, steps)
+    check(project, steps)
 
 
-def test_other_branches_finish_before_a_run_is_suspended(tmp_path: Path) -> None:
+def test_other_branches_finish_before_a_run_is_suspended(check: Check, tmp_path: Path) -> None:
     async def steps(session: Session) -> None:
         result = await session.run()
         assert (result.status, [each.call for each in result.questions]) == ("suspended", ["pay(amount=7)"])
@@ -262,10 +289,10 @@ def test_other_branches_finish_before_a_run_is_suspended(tmp_path: Path) -> None
         tools = {"pay": found.registry["pay"].value, "slowly": slowly}
         return project_of(specs, root=tmp_path, tools=tools)
 
-    check(tmp_path, project, steps)
+    check(project, steps)
 
 
-def test_an_answer_for_all_identical_calls_is_given_once(tmp_path: Path) -> None:
+def test_an_answer_for_all_identical_calls_is_given_once(check: Check, tmp_path: Path) -> None:
     calls = [call("pay", {"amount": 7}, f"p{number}") for number in range(3)]
 
     async def steps(session: Session) -> None:
@@ -276,10 +303,10 @@ def test_an_answer_for_all_identical_calls_is_given_once(tmp_path: Path) -> None
         assert (await session.run()).status == "completed"
         assert effects_of(tmp_path) == ["7", "7", "7"]
 
-    check(tmp_path, lambda: shop(tmp_path, calls), steps)
+    check(lambda: shop(tmp_path, calls), steps)
 
 
-def test_no_one_who_answers_leaves_the_question_open(tmp_path: Path) -> None:
+def test_no_one_who_answers_leaves_the_question_open(check: Check, tmp_path: Path) -> None:
     async def unanswered(request: ApprovalRequest) -> ApprovalDecision:
         assert request.kept
         return ApprovalDecision("unanswered", note="they are at lunch")
@@ -291,10 +318,12 @@ def test_no_one_who_answers_leaves_the_question_open(tmp_path: Path) -> None:
         result = await session.run(approvals=unanswered, ask_user=fails)
         assert (result.status, len(result.questions), result.denials) == ("suspended", 2, [])
 
-    check(tmp_path, lambda: shop(tmp_path, [pay(7), call("ask_user", {"question": "?"}, "u")]), steps)
+    check(lambda: shop(tmp_path, [pay(7), call("ask_user", {"question": "?"}, "u")]), steps)
 
 
-def test_the_first_answer_counts_also_where_a_person_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_answer_counts_also_where_a_person_is_asked(
+    check: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("llm_do.runtime.steps.run_questions.POLL", 0.02)
     withdrawn: list[str] = []
     notices: list[str] = []
@@ -319,20 +348,20 @@ def test_the_first_answer_counts_also_where_a_person_is_asked(tmp_path: Path, mo
         result = await session.runtime(approvals=late).execute("go", run_id="other")
         assert (result.status, effects_of(tmp_path)) == ("completed", [])
 
-    check(tmp_path, lambda: shop(tmp_path, pay(7)), steps)
+    check(lambda: shop(tmp_path, pay(7)), steps)
 
 
-def test_a_thread_whose_run_is_suspended_takes_no_other_run(tmp_path: Path) -> None:
+def test_a_thread_whose_run_is_suspended_takes_no_other_run(check: Check, tmp_path: Path) -> None:
     async def steps(session: Session) -> None:
         await session.runtime().execute("go", run_id="r", thread_id="t")
         with pytest.raises(UsageError, match="run r on thread 't' waits to be resumed") as caught:
             await session.runtime().execute("go", thread_id="t")
         assert "llm-do resume r" in str(caught.value.hint)
 
-    check(tmp_path, lambda: shop(tmp_path, pay(7)), steps)
+    check(lambda: shop(tmp_path, pay(7)), steps)
 
 
-def test_a_call_that_was_running_is_a_question_without_an_attempt_to_resume(tmp_path: Path) -> None:
+def test_a_call_that_was_running_is_a_question_without_an_attempt_to_resume(check: Check, tmp_path: Path) -> None:
     async def steps(session: Session) -> None:
         runtime = session.runtime(approvals="approve_all")
         runtime.on("tool_call", lambda event: asyncio.get_running_loop().call_later(0.05, runtime.interrupt))
@@ -360,14 +389,13 @@ def test_a_call_that_was_running_is_a_question_without_an_attempt_to_resume(tmp_
         main = agent("main", script(call("wait", {"item": "a"}, "w"), "answer"), tools=["wait"])
         return project_of([main], root=tmp_path, tools={"wait": wait})
 
-    check(tmp_path, project, steps)
+    check(project, steps)
 
 
-def test_what_allowed_a_call_of_an_agent_is_kept_for_its_replay(tmp_path: Path) -> None:
+def test_what_allowed_a_call_of_an_agent_is_kept_for_its_replay(tmp_path: Path, store: SqlStore) -> None:
     """Its steps are replayed though no one is there to allow the call again."""
 
     async def steps() -> None:
-        store = SqliteStore(store_path(tmp_path))
         first = runtime_for("approvals", tmp_path, store=store, ask_user=None, allow=["clerk"])
         result = await first.execute("go", run_id="r")
         assert [each.kind for each in result.questions] == ["ask"]
@@ -380,7 +408,7 @@ def test_what_allowed_a_call_of_an_agent_is_kept_for_its_replay(tmp_path: Path) 
     asyncio.run(steps())
 
 
-def test_secrets_in_questions_are_sealed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_in_questions_are_sealed(check: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ACME_API_KEY", "sk-acme-0123456789")
 
     def project() -> Project:
@@ -399,12 +427,18 @@ def test_secrets_in_questions_are_sealed(tmp_path: Path, monkeypatch: pytest.Mon
         assert (await session.run()).status == "completed"
         assert (tmp_path / "effects").read_text() == "key sk-acme-0123456789"
 
-    check(tmp_path, project, steps)
-    kept = b"".join(file.read_bytes() for file in (tmp_path / ".llm-do").iterdir() if file.is_file())
-    assert b"sk-acme-0123456789" not in kept
+        tables = "runs", "events", "steps", "questions"
+        kept = await session.store._read(lambda db: [db.execute(f"SELECT * FROM {each}").fetchall() for each in tables])
+        assert "ACME_API_KEY" in str(kept)
+        assert "sk-acme-0123456789" not in str(kept)
+
+    check(project, steps)
+    folder = tmp_path / ".llm-do"
+    files = [file.read_bytes() for file in folder.iterdir() if file.is_file()] if folder.exists() else []
+    assert b"sk-acme-0123456789" not in b"".join(files)
 
 
-def test_a_policy_that_remembers_nothing_accepts_no_lasting_answer(tmp_path: Path) -> None:
+def test_a_policy_that_remembers_nothing_accepts_no_lasting_answer(check: Check, tmp_path: Path) -> None:
     async def steps(session: Session) -> None:
         policy = RunApprovalPolicy("prompt", answers=("once", "session", "deny"), remember=False)
         result = await session.run(approvals=policy)
@@ -412,10 +446,10 @@ def test_a_policy_that_remembers_nothing_accepts_no_lasting_answer(tmp_path: Pat
         with pytest.raises(UsageError, match="can't be answered with 'session'"):
             await session.answer(1, ApprovalDecision("session"))
 
-    check(tmp_path, lambda: shop(tmp_path, pay(7)), steps)
+    check(lambda: shop(tmp_path, pay(7)), steps)
 
 
-def test_abort_ends_the_run(tmp_path: Path) -> None:
+def test_abort_ends_the_run(check: Check, tmp_path: Path) -> None:
     async def steps(session: Session) -> None:
         await session.run()
         await session.answer(1, ApprovalDecision("abort"))
@@ -426,4 +460,4 @@ def test_abort_ends_the_run(tmp_path: Path) -> None:
             True,
         )
 
-    check(tmp_path, lambda: shop(tmp_path, pay(7)), steps)
+    check(lambda: shop(tmp_path, pay(7)), steps)
