@@ -183,3 +183,19 @@ def test_a_reader_that_goes_away_ends_the_command_quietly(root: Path) -> None:
     assert process.wait(30) == 141, said
     assert "Traceback" not in said
     assert len(do(root, "in.jsonl").out.splitlines()) == 30
+
+
+def test_runs_of_a_batch_are_listed_with_ids_that_commands_take(root: Path) -> None:
+    (root / "in.jsonl").write_text(lines("one", "two", "pay Ada"))
+    assert do(root, "in.jsonl", "--batch", "letters-2026").code == 5
+    assert do(root, "in.jsonl", "--batch", "letters-2027", "--detach").code == 0
+    done = run_forked("runs", "list", "--batch", "letters-2026", cwd=root).out.splitlines()
+    ids = [line.split()[0] for line in done]
+    assert sorted(ids) == ["letters-2026-1", "letters-2026-2", "letters-2026-3"]
+    for id in ids:
+        assert run_forked("runs", "show", id, cwd=root).out.startswith(f"run {id}")
+    assert run_forked("runs", "list", "--batch", "letters", cwd=root).out == "no runs\n"
+    queued = run_forked("runs", "list", "--batch", "letters-2027", "--status", "queued", cwd=root).out
+    assert len(queued.splitlines()) == 3
+    assert "llm-do resume letters-2026-3" in run_forked("approvals", "pending", cwd=root).err
+    assert run_forked("runs", "costs", "--batch", "letters-2026", cwd=root).out.endswith("\n")

@@ -19,6 +19,7 @@ from llm_do.cli.arguments.target import Target, resolve
 from llm_do.cli.process.signals import Interrupts, kill_children
 from llm_do.cli.process.streams import PIPE_CLOSED, Results, claim_stdout, ensure_open, warn
 from llm_do.errors import InputError, LinkError, StoreError, UsageError
+from llm_do.text.run_ids import short_run_id
 
 if TYPE_CHECKING:
     from llm_do.cli.actions.session import Session
@@ -148,7 +149,7 @@ def _run(options: CommandOptions, results: Results, interrupts: Interrupts) -> i
         run_id = call.get("run_id") or uuid.uuid4().hex
         call: EntryOptions = {**call, "run_id": run_id}
         if output.verbosity >= 0:
-            shown = run_id[:12]
+            shown = short_run_id(run_id)
             where = " with the same --store" if options.session.store is not None else ""
             warn(f"run {shown} is durable: after an interruption, `llm-do resume {shown}`{where} continues it")
     interrupts.last_words = lambda: failure.print_last_words(
@@ -212,7 +213,7 @@ def _say_how_to_continue(result: RunResult, options: CommandOptions) -> None:
     """Say what continues a durable run that has stopped, unless its error does."""
     durable = options.session.shared.get("durable")
     if durable and result.status == "interrupted" and options.output.verbosity >= 0:
-        warn(f"run {result.run_id[:12]} can be continued: llm-do resume {result.run_id[:12]}")
+        warn(f"run {short_run_id(result.run_id)} can be continued: llm-do resume {short_run_id(result.run_id)}")
 
 
 def open_target(target: Target, options: CommandOptions, *, last: bool = False) -> Project:

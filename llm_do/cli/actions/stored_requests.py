@@ -11,6 +11,7 @@ from llm_do.cli.actions.stored_runs import found_run, gone_line, run_line
 from llm_do.errors import UsageError
 from llm_do.runtime.record.events import event_from_dict
 from llm_do.runtime.record.stored_records import Filter
+from llm_do.text.run_ids import short_run_id
 from llm_do.text.sanitizer import sanitize
 from llm_do.threads.sql.sql_store import SqlStore
 
@@ -45,9 +46,11 @@ async def show_requests(
     requests = SentRequests(await store.exchanges(found.id), color=color)
     if not len(requests):
         why = gone_line(found) or "it made none"
-        raise UsageError(f"no requests of run {found.id[:12]} are kept: {why}", hint="See `runtime.record`.")
+        raise UsageError(f"no requests of run {short_run_id(found.id)} are kept: {why}", hint="See `runtime.record`.")
     if number is not None and number > len(requests):
-        raise UsageError(f"run {found.id[:12]} has no request {number}", hint=f"Its requests are 1 to {len(requests)}.")
+        raise UsageError(
+            f"run {short_run_id(found.id)} has no request {number}", hint=f"Its requests are 1 to {len(requests)}."
+        )
     if as_json:
         data = requests.to_data() if number is None else requests.data_of(number)
         return [json.dumps(data, ensure_ascii=False, indent=2)]

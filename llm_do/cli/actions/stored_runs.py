@@ -14,6 +14,7 @@ from llm_do.runtime.record.events import event_from_dict
 from llm_do.runtime.record.results import Usage
 from llm_do.runtime.record.store.stored_questions import as_question
 from llm_do.runtime.record.stored_records import Filter, Observation, RunFilter, RunRecord, Spending, SpendingBy
+from llm_do.text.run_ids import short_run_id
 from llm_do.text.sanitizer import sanitize
 from llm_do.text.words import closest_match
 from llm_do.threads.sql.sql_store import SqlStore
@@ -53,7 +54,7 @@ def known_statuses(names: Sequence[str] | None) -> tuple[str, ...] | None:
     Raises:
         UsageError: There is no such status.
     """
-    known = ("running", "stopped", *EXIT_CODES)
+    known = ("queued", "running", "stopped", *EXIT_CODES)
     for name in names or ():
         if name not in known:
             near = closest_match(name, known)
@@ -71,7 +72,7 @@ async def list_runs(store: SqlStore, filter: RunFilter, *, limit: int, as_json: 
         return [json.dumps(data, ensure_ascii=False)]
     rows = [
         [
-            run.id[:12],
+            short_run_id(run.id),
             run.status,
             run.entry,
             _models(run),

@@ -31,6 +31,8 @@ Since = Annotated[
     ),
 ]
 
+Batch = Annotated[str | None, typer.Option("--batch", metavar="ID", help="Only runs of this batch of `llm-do map`.")]
+
 
 @app.command("list", cls=ProjectFirst)
 def list_runs(
@@ -44,6 +46,7 @@ def list_runs(
         typer.Option("--status", metavar="STATUS", help="Only runs that ended like this; repeatable."),
     ] = None,
     entry: Entry = None,
+    batch: Batch = None,
     since: Since = None,
     cost_above: Annotated[
         float | None, typer.Option("--cost-above", metavar="USD", min=0, help="Only runs that cost more.")
@@ -58,11 +61,12 @@ def list_runs(
     Examples:
       llm-do runs list --status failed --status denied --since 7d
       llm-do runs list --cost-above 0.50
+      llm-do runs list --batch letters --status queued --status suspended
     """
     from llm_do.cli.actions import stored_runs as runs
     from llm_do.runtime.record.stored_records import RunFilter
 
-    filter = RunFilter(thread, runs.known_statuses(status), entry, since, cost_above)
+    filter = RunFilter(thread, runs.known_statuses(status), entry, since, cost_above, batch=batch)
     return runs.print_from_store(
         project,
         named,
@@ -83,6 +87,7 @@ def costs(
         Literal["day", "agent", "model"], typer.Option("--by", help="What requests are summed up by.")
     ] = "day",
     entry: Entry = None,
+    batch: Batch = None,
     since: Since = None,
     form: p.Form = "text",
     _debug: p.Debug = False,
@@ -97,7 +102,7 @@ def costs(
     from llm_do.cli.actions import stored_runs as runs
     from llm_do.runtime.record.stored_records import RunFilter
 
-    filter = RunFilter(entry=entry, since=since)
+    filter = RunFilter(entry=entry, since=since, batch=batch)
     return runs.print_from_store(
         project,
         named,

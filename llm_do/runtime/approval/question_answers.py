@@ -15,6 +15,7 @@ from llm_do.runtime.record.redaction import redactor
 from llm_do.runtime.record.store.stored_questions import PendingQuestion, QuestionRow, as_question, short_id
 from llm_do.runtime.steps.run_questions import process_user
 from llm_do.runtime.steps.sealed_secrets import Seal
+from llm_do.text.run_ids import short_run_id
 
 if TYPE_CHECKING:
     from llm_do.runtime.record.thread_store import ThreadStore
@@ -161,5 +162,5 @@ def _answered(row: QuestionRow) -> UsageError:
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(row.answered or 0))
     return UsageError(
         f"question {short_id(row)} has been answered already: {word}, by {row.by or 'a person'} at {when}",
-        hint=f"The first answer counts. `llm-do resume {row.run_id[:12]}` continues the run.",
+        hint=f"The first answer counts. `llm-do resume {short_run_id(row.run_id)}` continues the run.",
     )

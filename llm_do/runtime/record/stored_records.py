@@ -172,6 +172,7 @@ class RunFilter:
         since: Only runs that started at or after this time, in seconds since the epoch.
         cost_above: Only runs that cost more US dollars; a run whose price isn't known doesn't.
         user_id: Only this user's.
+        batch: Only runs of the batch with this id.
     """
 
     thread_id: str | None = None
@@ -180,6 +181,7 @@ class RunFilter:
     since: float | None = None
     cost_above: float | None = None
     user_id: str | None = None
+    batch: str | None = None
 
 
 SpendingBy: TypeAlias = Literal["day", "agent", "model"]

@@ -31,6 +31,7 @@ from llm_do.testing.cases.offline_transport import is_scripted
 from llm_do.testing.cassettes.call_readers import CallReaders
 from llm_do.testing.cassettes.cassette import Cassette, Recorded
 from llm_do.testing.cassettes.outcome_data import portable_outcome
+from llm_do.text.run_ids import short_run_id
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project
@@ -146,7 +147,7 @@ class PastRun:
             case["answer"] = answer or "once"
         case["expect"] = self._expectations()
         text = yaml.dump({"tests": [case]}, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
-        return f"# Made of the run {self.record.id[:12]}: say what matters of it, and remove the rest.\n{text}"
+        return f"# Made of the run {short_run_id(self.record.id)}: say what matters of it, and remove the rest.\n{text}"
 
     def _input(self) -> Any:
         started = next((each for each in self.events if isinstance(each, RunStartedEvent)), None)

@@ -71,6 +71,7 @@ def _conditions(filter: RunFilter) -> tuple[list[str], list[Any]]:
         ("started >= ?", filter.since),
         ("runs.cost > ?", filter.cost_above),
         ("runs.user = ?", filter.user_id),
+        ("runs.batch = ?", filter.batch),
     ):
         if value is not None:
             wheres.append(condition)

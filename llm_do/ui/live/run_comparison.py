@@ -13,6 +13,7 @@ from llm_do.runtime.record.exchanges import Exchange
 from llm_do.runtime.record.results import Usage
 from llm_do.runtime.record.stored_records import RunRecord
 from llm_do.runtime.request.request_differences import RequestDifference, request_differences
+from llm_do.text.run_ids import short_run_id
 from llm_do.text.text_diff import text_diff
 from llm_do.ui.live.call_tree import seconds_text
 from llm_do.ui.live.sent_requests import answer_lines
@@ -40,7 +41,7 @@ class ComparedRun:
     @property
     def name(self) -> str:
         """The beginning of its id."""
-        return self.record.id[:12]
+        return short_run_id(self.record.id)
 
     @property
     def usage(self) -> Usage:

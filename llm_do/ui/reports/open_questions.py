@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Sequence
 
 from llm_do.runtime.record.store.stored_questions import PendingQuestion, short_id
+from llm_do.text.run_ids import short_run_id
 from llm_do.text.sanitizer import sanitize
 from llm_do.ui.terminal.text_width import shorten_middle, text_width
 
@@ -50,7 +51,7 @@ def how_to_answer(questions: Sequence[PendingQuestion], project: str | None = No
     where = f" -p {shlex.quote(project)}" if project else ""
     where += f" --store {shlex.quote(store)}" if store else ""
     answer = f"llm-do approvals answer{where} {shlex.quote(short_id(first))} {answer_word(first)}"
-    return f"Answer: {answer}    Then: llm-do resume{where} {shlex.quote(first.run_id[:12])}"
+    return f"Answer: {answer}    Then: llm-do resume{where} {shlex.quote(short_run_id(first.run_id))}"
 
 
 def suspension_lines(

@@ -13,6 +13,7 @@ from llm_do.errors import UsageError
 from llm_do.runtime.approval.broker import ApprovalDecision, ApprovalRequest
 from llm_do.runtime.approval.question_answers import answer_question, find_question, pending_questions
 from llm_do.runtime.record.store.stored_questions import PendingQuestion, as_question, short_id
+from llm_do.text.run_ids import short_run_id
 from llm_do.text.sanitizer import sanitize
 from llm_do.ui.approval.frame import Frame
 from llm_do.ui.approval.question import question_of
@@ -86,7 +87,7 @@ def answer(
         if left:
             lines.append(f"{_count(left)} of its run left: {', '.join(map(short_id, left))}")
         elif not resume:
-            lines.append(f"continue the run with: llm-do resume {row.run_id[:12]}")
+            lines.append(f"continue the run with: llm-do resume {short_run_id(row.run_id)}")
         return lines
 
     code = print_from_store(None, named, place, lines_of)

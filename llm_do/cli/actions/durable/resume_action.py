@@ -16,6 +16,7 @@ from llm_do.cli.process.streams import warn
 from llm_do.errors import UsageError
 from llm_do.files.local_folder import FOLDER
 from llm_do.project.store_location import is_own_file
+from llm_do.text.run_ids import short_run_id
 
 if TYPE_CHECKING:
     from llm_do.cli.actions.session import Session
@@ -88,7 +89,7 @@ def _resume(what: ResumeOptions, options: CommandOptions, results: Results, inte
         options.output.output, results, interrupts.description, session.events_to_close
     )
     if earlier.result is None and options.output.verbosity >= 0:
-        warn(f"resuming run {earlier.run.id[:12]} of {earlier.run.entry}")
+        warn(f"resuming run {short_run_id(earlier.run.id)} of {earlier.run.entry}")
     started = time.monotonic()
     result = session.serve(lambda: _work(session, earlier, what))
     return print_end(result, options, session, results, interrupts, time.monotonic() - started)

@@ -10,6 +10,7 @@ from llm_do.cli.arguments.target import project_at
 from llm_do.cli.process.streams import warn
 from llm_do.errors import UsageError
 from llm_do.linker.sources.project_root import locate_project
+from llm_do.text.run_ids import short_run_id
 from llm_do.text.sanitizer import sanitize
 from llm_do.threads.sql.sql_store import SqlStore
 
@@ -52,5 +53,5 @@ async def write_page(store: SqlStore, run: str | None, file: str, *, project: st
     if file == STDOUT:
         return [page.removesuffix("\n")]
     write_report(Path(file), page, name="page", option="--html")
-    warn(f"wrote {sanitize(file)}, the page of run {record.id[:12]}")
+    warn(f"wrote {sanitize(file)}, the page of run {short_run_id(record.id)}")
     return []

@@ -31,6 +31,7 @@ from llm_do.testing.cases.running import run_case
 from llm_do.testing.cases.workspace import open_workspace
 from llm_do.testing.cassettes.masks import Masks
 from llm_do.testing.reports.text_report import failure_lines, summary_line
+from llm_do.text.run_ids import short_run_id
 from llm_do.ui.terminal.screen import paint, wants_color
 
 if TYPE_CHECKING:
@@ -96,7 +97,9 @@ def _read(path: Path, run: str, place: str | None) -> PastRun:
 
     past, gone = asyncio.run(read())
     if gone and not past.exchanges:
-        raise UsageError(f"no test can be made of the run {past.record.id[:12]}: {gone}", hint="Choose a later run.")
+        raise UsageError(
+            f"no test can be made of the run {short_run_id(past.record.id)}: {gone}", hint="Choose a later run."
+        )
     past.check()
     return past
 

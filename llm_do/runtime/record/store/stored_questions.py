@@ -9,6 +9,7 @@ from dataclasses import field
 from typing import Any, Literal, TypeAlias
 
 from llm_do._startup.frozen import frozen
+from llm_do.text.run_ids import short_run_id
 from llm_do.text.sanitizer import format_arguments
 
 __all__ = [
@@ -128,13 +129,13 @@ def in_flight_request(step: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def short_id(question: QuestionRow | PendingQuestion) -> str:
-    """A question's id with the run's shortened, as `runs list` shows it; commands take it, too.
+    """A question's id with the run's as `runs list` shows it; commands take it, too.
 
     Example:
-        >>> short_id(PendingQuestion("7f3a91c05e6b4d2f.2", "7f3a91c05e6b4d2f", "ask", "main", "ask_user()", "Which?"))
-        '7f3a91c05e6b.2'
+        >>> short_id(PendingQuestion("letters-7.2", "letters-7", "ask", "main", "ask_user()", "Which?"))
+        'letters-7.2'
     """
-    return f"{question.run_id[:12]}{question.id.removeprefix(question.run_id)}"
+    return f"{short_run_id(question.run_id)}{question.id.removeprefix(question.run_id)}"
 
 
 _REASONS = {"in_flight": "it was running when the process stopped; whether it had an effect is unknown"}
