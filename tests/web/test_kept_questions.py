@@ -10,12 +10,15 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.cli.cli_processes import run_forked
 from tests.web.served import ANN, Served, httpx, serving, wait_for, write_desk
+
+if TYPE_CHECKING:
+    from tests.support.postgres import Server
 
 
 @pytest.fixture
@@ -379,3 +382,41 @@ def test_a_run_is_continued_with_the_limits_of_its_agents(root: Path) -> None:
         desk.answer("second", desk.question("second"), "session")
 
         assert (resumed.code, desk.ended("second")["run"]["status"]) == (6, "limited")
+
+
+# -- a terminal, and a database
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", ["server", "terminal"])
+def test_a_terminal_and_the_server_ask_the_same_and_the_second_is_told(root: Path, first: str) -> None:
+    from tests.cli.cli_terminal import Screen
+
+    with command(root) as desk:
+        screen = Screen(["run", ".", "--durable", "--run-id", "both", "Hello"], root)
+        try:
+            wait_for(lambda: desk.http.get("/api/questions").json()["questions"], 60)
+            question = desk.question("both")
+            screen.wait_until_shown("once")
+            if first == "server":
+                done = desk.answer("both", question, "once")
+                assert done.json()["message"] == "the process that has the run takes the answer"
+                screen.wait_until_shown("was answered elsewhere: allow, by")
+            else:
+                screen.type("n")
+                screen.type("\r")
+                wait_for(lambda: desk.http.get("/api/runs/both/questions").json()["answered"], 60)
+                late = desk.answer("both", question, "once")
+                assert (late.status_code, late.json()["error"]["answered"]["answer"]) == (409, "deny")
+            assert screen.end() == 0
+        finally:
+            screen.close()
+
+
+def test_runs_in_postgresql_are_served(root: Path, postgres: Server) -> None:
+    url = postgres.url()
+    suspended(root, "waits", "--store", url)
+    with command(root, "--store", url) as desk:
+        desk.answer("waits", desk.question("waits"), "once")
+
+        assert desk.ended("waits")["events"][-1]["output"] == "The letter: sent to ann."

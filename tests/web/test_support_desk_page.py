@@ -1,14 +1,20 @@
-"""The work of `examples/support_desk`, done on the page from beginning to end in a real browser."""
+"""The work of `examples/support_desk`, done on the page from beginning to end in a real browser.
+
+Its model is behind HTTP, on a scripted server that answers as the example's own script does.
+"""
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.cli.cli_processes import run_forked
+from tests.support.openai_server import serve
 from tests.web.page_support import chromium
 from tests.web.served import ANN, serving
 
@@ -28,11 +34,16 @@ def send(page: Any, text: str) -> str:
     return page.locator("#detail").inner_text()
 
 
-def test_a_customer_is_served_on_the_page(tmp_path: Path) -> None:
+def test_a_customer_is_served_on_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tmp_path / "support_desk"
     shutil.copytree(EXAMPLE, root, ignore=shutil.ignore_patterns(".llm-do"))
+    manifest = json.loads((root / "project.json").read_text(encoding="utf-8"))
+    (root / "project.json").write_text(json.dumps({**manifest, "model": "openai-chat:desk"}), encoding="utf-8")
+    turns = yaml.safe_load((root / "answers.yaml").read_text(encoding="utf-8"))["agents"]["support"]
     faults: list[str] = []
-    with serving([root]) as desk, chromium() as browser:
+    with serve({"desk": turns}) as (url, requests), serving([root]) as desk, chromium() as browser:
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
         page = browser.new_context(viewport={"width": 1280, "height": 800}).new_page()
         page.on("pageerror", lambda error: faults.append(str(error)))
         page.goto(f"{desk.url}/#key={ANN}")
@@ -65,3 +76,4 @@ def test_a_customer_is_served_on_the_page(tmp_path: Path) -> None:
         page.get_by_text("Where they parted").wait_for()
         assert "Done: refunded 50.00 euros" in page.locator("#home").inner_text()
     assert faults == []
+    assert len(requests) == len(turns)
