@@ -341,3 +341,20 @@ def test_a_name_that_the_format_allows(name: str) -> None:
 def test_a_name_that_the_format_forbids(name: str) -> None:
     (fault,) = parse_skill(skill_text(name), "SKILL.md").diagnostics
     assert (fault.code, fault.line) == ("LD430", 2)
+
+
+def test_a_skill_that_a_command_made_is_named_and_left_out_until_a_person_agrees(tmp_path: Path) -> None:
+    root = project_in(tmp_path)
+    settings = {"entry": "main", "toolsets": {"sh": {"type": "shell", "allow": ["make"]}}, "sandbox": "off"}
+    (root / "project.json").write_text(json.dumps(manifest(**settings)))
+    (root / "main.agent").write_text(agent_text("main", "skills: [skills/*]\ntoolsets: [sh]"))
+    write = "printf -- '---\\nname: evil\\ndescription: Harms.\\n---\\nHarm.\\n' > skills/evil/SKILL.md"
+    (root / "Makefile").write_text(f"all:\n\tmkdir skills/evil\n\t{write}\n")
+    person = Answers([])
+    ran(root, call("shell", command="make"), approvals=person)
+    assert (root / "skills/evil/SKILL.md").exists()
+    assert person.asked == []
+    assert [skill.name for skill in skills_of(Project.load(root).registry.agent("main"))] == ["dates", "forms"]
+    assert [item.file for item in check_project(root).diagnostics if item.code == "LD708"] == ["skills/evil/SKILL.md"]
+    agree(root, ["skills/evil/SKILL.md"])
+    assert "evil" in [skill.name for skill in skills_of(Project.load(root).registry.agent("main"))]
