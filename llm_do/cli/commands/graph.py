@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -79,16 +80,29 @@ def graph(
     if states is not None:
         from llm_do.ui.reports.machine_diagrams import draw_data
 
-        results.write(drawing.as_json(found.data) if form == "json" else draw_data(found.data, _FORMS[form]))
+        results.write(_as_json(found.data) if form == "json" else draw_data(found.data, _FORMS[form]))
         return 0
+    data = found.data if found.left_out is None else _with_unread(found.data, found.left_out.names)
     if form == "tree":
         color = results.is_terminal and wants_color(os.environ, no_color=no_color)
-        text = (drawing.permissions if permissions else drawing.tree)(found.data, color=color)
+        text = (drawing.permissions if permissions else drawing.tree)(data, color=color)
         results.write_lines(text.splitlines())
     else:
         if form == "json":
-            results.write(drawing.as_json({**found.data, **admission.as_data(found.left_out)}))
+            results.write(_as_json({**data, **admission.as_data(found.left_out)}))
         else:
             draw = {"mermaid": drawing.mermaid, "dot": drawing.dot}[form]
-            results.write(draw(found.data, assertions=permissions))
+            results.write(draw(data, assertions=permissions))
     return 0
+
+
+def _with_unread(data: Mapping[str, Any], unread: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """The data with the names that each agent lists and that aren't known, since no Python file was imported."""
+    agents = [{**agent, "unread": [*unread.get(agent["name"], ())]} for agent in data["agents"]]
+    return {**data, "agents": agents}
+
+
+def _as_json(data: Mapping[str, Any]) -> str:
+    import json
+
+    return f"{json.dumps(data, indent=2)}\n"

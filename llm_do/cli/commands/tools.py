@@ -72,7 +72,8 @@ def tools(
         data = {**found.data, **admission.as_data(found.left_out)}
         results.write(json.dumps(data, indent=2) + "\n")
     else:
-        results.write_lines(tool_lines(found.data, width=results.columns))
+        unread = found.left_out.names if found.left_out is not None else None
+        results.write_lines(tool_lines(found.data, width=results.columns, unread=unread))
     return 1 if failed else 0
 
 

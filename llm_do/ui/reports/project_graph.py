@@ -22,11 +22,18 @@ from llm_do.ui.terminal.screen import paint
 if TYPE_CHECKING:
     from llm_do.project.project import Project
 
-__all__ = ["as_json", "dot", "graph_data", "mermaid", "permissions", "tree"]
+__all__ = ["dot", "graph_data", "mermaid", "permissions", "tree"]
 
-_EDGES = {"allow": "-->", "ask": "-.->", "deny": "--x", "runs": "-->", "at run time": "-.->"}
-_STYLES = {"allow": "solid", "ask": "dashed", "deny": "dotted", "runs": "solid", "at run time": "dashed"}
-_STYLE_OF = {"allow": "good", "ask": "warn", "deny": "bad"}
+_EDGES = {"allow": "-->", "ask": "-.->", "deny": "--x", "runs": "-->", "at run time": "-.->", "unknown": "-.->"}
+_STYLES = {
+    "allow": "solid",
+    "ask": "dashed",
+    "deny": "dotted",
+    "runs": "solid",
+    "at run time": "dashed",
+    "unknown": "dashed",
+}
+_STYLE_OF = {"allow": "good", "ask": "warn", "deny": "bad", "unknown": "warn"}
 """Effect to style."""
 
 
@@ -127,13 +134,8 @@ def _agent(project: Project, spec: AgentSpec, tools: AgentTools, path: str) -> d
 
 
 def _permissions(project: Project, tools: AgentTools, path: str, agent: str) -> list[dict[str, Any]]:
-    return [
-        _right(
-            permission_for(tool, path, project.policy, project.settings, agent=agent),
-            project.policy_function is not None,
-        )
-        for tool in tools.tools
-    ]
+    found = (permission_for(tool, path, project.policy, project.settings, agent=agent) for tool in tools.tools)
+    return [_right(right, project.policy_function is not None) for right in found]
 
 
 def _right(right: Permission, asked: bool) -> dict[str, Any]:
@@ -229,12 +231,22 @@ def _rows(nodes: Mapping[str, Any], node: Mapping[str, Any], color: bool) -> lis
         source = quiet(sanitize(tool["toolset"])) if tool["toolset"] else ""
         callee = tool["agent"] or tool["flow"]
         rows.append((f"{sanitize(tool['name'])}  {_effect(tool, color)}{source}", callee if callee in nodes else None))
-    rows += [(sanitize(open_) + quiet("tools are only known at run time"), None) for open_ in node["open"]]
-    rows += [(tool + quiet("run by the provider"), None) for tool in node["server_side"]]
+    rows += [(_marked(name, effect, color) + quiet(note), None) for name, effect, note in _others(node)]
     rows += [(name + quiet("skill"), None) for name in node["skills"]]
     return rows + [
         (f"{target}{quiet('handed over to')}", target if target in nodes else None) for target in node["handoffs"]
     ]
+
+
+def _others(agent: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """What an agent has besides tools that are known: its name, the effect, and why no more is known."""
+    yield from ((name, "ask", "tools are only known at run time") for name in agent["open"])
+    yield from ((name, "allow", "run by the provider") for name in agent["server_side"])
+    yield from ((name, "unknown", "its file was not imported") for name in agent.get("unread", ()))
+
+
+def _marked(name: str, effect: str, color: bool) -> str:
+    return f"{sanitize(name)}  {paint(effect, _STYLE_OF[effect], color=color)}"
 
 
 _STEPS = {"tool": "function", "flow": "flow"}
@@ -261,11 +273,11 @@ def permissions(data: Mapping[str, Any], *, color: bool = False) -> str:
         longest = max((len(sanitize(tool["name"])) for tool in path["tools"]), default=0)
         for tool in path["tools"]:
             lines += _permission(tool, longest, color)
-    agents = [agent for agent in data["agents"] if agent["open"]]
-    lines += [
-        f"{agent['name']}: tools of {', '.join(map(sanitize, agent['open']))} are only known at run time"
-        for agent in agents
-    ]
+    for agent in data["agents"]:
+        lines += [
+            f"{sanitize(agent['name'])}: {_marked(name, effect, color)}" + paint(f"  {note}", "quiet", color=color)
+            for name, effect, note in _others(agent)
+        ]
     if data["policy_function"]:
         lines.append(f"{sanitize(data['policy_function'])} may decide any call")
     lines += _assertions(data, color)
@@ -374,8 +386,7 @@ def _number_nodes(data: Mapping[str, Any]) -> tuple[dict[tuple[str, str], str], 
             owner = f"{tool['toolset']}: " if tool["toolset"] else ""
             end = number(kinds[callee], callee) if callee in kinds else number("tool", owner + tool["name"])
             edges.append((start, end, tool["effect"], "*" if tool["rules"] else ""))
-        for name in (*agent["open"], *agent["server_side"]):
-            edges.append((start, number("open", name), "ask" if name in agent["open"] else "allow", ""))
+        edges += [(start, number("open", name), effect, "") for name, effect, _ in _others(agent)]
         edges += [(start, number(kinds.get(name, "agent"), name), "runs", "") for name in agent["handoffs"]]
     return ids, list(dict.fromkeys(edges))
 
@@ -387,8 +398,3 @@ def _mermaid_text(text: str) -> str:
 
 def _quote(text: str) -> str:
     return json.dumps(sanitize(text), ensure_ascii=False)
-
-
-def as_json(data: Mapping[str, Any]) -> str:
-    """Write the data as one JSON document."""
-    return json.dumps(data, indent=2) + "\n"

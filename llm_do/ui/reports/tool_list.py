@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from llm_do.text.sanitizer import sanitize
@@ -74,13 +74,16 @@ def _tool(definition: ToolDefinition, *, conditional: bool) -> dict[str, Any]:
     }
 
 
-def tool_lines(data: Mapping[str, Any], *, width: int | None = None) -> Iterator[str]:
-    """The tools as lines."""
+def tool_lines(
+    data: Mapping[str, Any], *, width: int | None = None, unread: Mapping[str, Sequence[str]] | None = None
+) -> Iterator[str]:
+    """The tools as lines; `unread` has the names that agents list and that aren't known, as nothing was imported."""
     for index, agent in enumerate(data["agents"]):
         if index:
             yield ""
         yield agent["name"]
-        if not agent["tools"] and not agent["open"] and not agent["server_side"]:
+        unknown = (unread or {}).get(agent["name"], ())
+        if not agent["tools"] and not agent["open"] and not agent["server_side"] and not unknown:
             yield "  no tools"
         for tool in agent["tools"]:
             yield from _lines_of(tool, width or 100)
@@ -89,6 +92,7 @@ def tool_lines(data: Mapping[str, Any], *, width: int | None = None) -> Iterator
             known = "listed as it was last asked" if name in remembered else "only known at run time"
             yield f"  {sanitize(name)}: its tools are {known}"
         yield from (f"  {name}: run by the provider" for name in agent["server_side"])
+        yield from (sanitize(f"  {name}: not known, since its file was not imported") for name in unknown)
         for skill in agent["skills"]:
             yield f"  {skill['name']}: a skill in {sanitize(skill['folder'])}"
             yield from (

@@ -301,3 +301,21 @@ def test_a_dry_run_of_agents_alone_shows_its_input(tmp_path: Path, state: dict[s
 
     assert 'input: {"input": "hi", "attachments": []}' in ended.out
     assert ended.err == ""
+
+
+def test_each_name_says_what_runs_unasked_and_what_is_unknown(clone: Path, state: dict[str, str | None]) -> None:
+    unread = "send  unknown  its file was not imported"
+    tree = run_forked("graph", cwd=clone, env=state).out
+    assert "shell  ask*  sh\n" in tree
+    assert "db  ask  tools are only known at run time\n" in tree
+    assert f"{unread}\n" in tree
+    permissions = run_forked("graph", "--permissions", cwd=clone, env=state).out
+    assert f"main: {unread}\n" in permissions
+    assert "main: db  ask  tools are only known at run time\n" in permissions
+    assert "|unknown|" in run_forked("graph", "--format", "mermaid", cwd=clone, env=state).out
+    agents = run_forked("graph", "--format", "json", cwd=clone, env=state).json["agents"]
+    assert [(agent["name"], agent["unread"]) for agent in agents] == [("main", ["send"])]
+    assert "  send: not known, since its file was not imported\n" in run_forked("tools", cwd=clone, env=state).out
+    trusted = run_forked("graph", cwd=clone, env={**state, "LLM_DO_TRUST": "1"}).out
+    assert "send  allow" in trusted
+    assert "unknown" not in trusted
