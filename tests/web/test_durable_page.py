@@ -80,6 +80,18 @@ def test_a_question_with_nothing_running_is_answered_on_the_first_page(root: Pat
     assert "use the phone" in result["result"]
 
 
+def test_the_answers_stay_in_sight_below_a_long_question(root: Path, visit: Visit) -> None:
+    letter = "- tools: [{name: send, args: {to: '" + "ann, " * 2000 + "'}}]\n- text: Sent.\n"
+    (root / "answers.yaml").write_text(letter, encoding="utf-8")
+    suspended(root, "waits")
+    page = visit("/runs/waits")
+    page.locator(".question").wait_for()
+    card, button = page.locator(".question").bounding_box(), page.get_by_role("button", name="Deny").bounding_box()
+
+    assert card["y"] < button["y"]
+    assert button["y"] + button["height"] <= card["y"] + card["height"] + 1
+
+
 def test_a_durable_run_is_begun_answered_and_drawn_over_its_attempts(desk: Served, visit: Visit) -> None:
     page = visit()
     page.locator("textarea").fill("Write to ann.")
