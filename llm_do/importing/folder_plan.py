@@ -184,7 +184,7 @@ def _more_notes(draft: Draft, target: Target, agents: Mapping[str, str]) -> list
     notes += [
         Note(
             f"the tools of the MCP server `{server}` are left out: declare it under `toolsets` in project.json with "
-            '`"type": "mcp"`, and import again or list it under `toolsets`',
+            '`"type": "mcp"`, and list it under `toolsets` here',
             line,
         )
         for server in dict.fromkeys(server for server, _ in draft.granted.servers)
