@@ -10,15 +10,21 @@ import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import pytest
 
 from tests.cli.cli_processes import LLM_DO, environment
 
+if TYPE_CHECKING:
+    from tests.support.postgres import Server
+
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not hasattr(os, "fork"), reason="signals are those of POSIX")]
 
 COUNT = 120
+
+PATIENCE = 120
+"""Seconds that anything may take on a busy machine."""
 
 PROJECT = """\
 {"version": 1, "entry": {"function": "work.py:main"}, "agent_files": ["*.agent"], "python_files": ["work.py"]}
@@ -76,6 +82,15 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def store(request: pytest.FixtureRequest) -> list[str]:
+    """The option that names a store: none for the project's own file."""
+    if request.param == "sqlite":
+        return []
+    server: Server = request.getfixturevalue("postgres")
+    return ["--store", server.url()]
+
+
 def expected() -> Iterator[dict[str, object]]:
     for number in range(COUNT):
         line: dict[str, object] = {"line": number + 1, "status": "completed"}
@@ -109,19 +124,20 @@ def check_output(text: str) -> None:
     assert [{key: value for key, value in line.items() if key != "error"} for line in found] == list(expected())
 
 
-def test_kills_and_interruptions_leave_no_trace_in_the_output(root: Path) -> None:
+def test_kills_and_interruptions_leave_no_trace_in_the_output(root: Path, store: list[str]) -> None:
     chance = random.Random(7)
-    stops = 0
+    stops, code, said = 0, 0, b""
     for number in range(5):
         with (root / f"out{number}").open("wb") as out:
-            process = start(root, out)
+            process = start(root, out, *store)
             if number < 4:
                 wait_for(process, root, lines_in(root, "effects").total() + chance.randrange(4, 24))
                 process.send_signal(signal.SIGKILL if number % 2 == 0 else signal.SIGINT)
-            _, said = process.communicate(timeout=60)
+            _, said = process.communicate(timeout=PATIENCE)
         assert b"Traceback" not in said
-        stops += process.returncode not in (0, 1)
-    assert process.returncode == 1, said  # some have failed
+        code = process.returncode
+        stops += code not in (0, 1)
+    assert code == 1, said  # some have failed
     assert stops > 2
     last = (root / "out4").read_text()
     check_output(last)
@@ -132,36 +148,36 @@ def test_kills_and_interruptions_leave_no_trace_in_the_output(root: Path) -> Non
     # Only what was in flight at a stop happened again.
     assert effects.total() - len(effects) <= 8 * stops
     with (root / "again").open("wb") as out:
-        start(root, out).communicate(timeout=60)
+        start(root, out, *store).communicate(timeout=PATIENCE)
     assert (root / "again").read_text() == last
     assert lines_in(root, "effects") == effects
 
 
-def test_two_processes_share_the_work_and_both_print_it(root: Path) -> None:
+def test_two_processes_share_the_work_and_both_print_it(root: Path, store: list[str]) -> None:
     with (root / "one").open("wb") as one, (root / "two").open("wb") as two:
-        processes = [start(root, one), start(root, two)]
+        processes = [start(root, one, *store), start(root, two, *store)]
         for process in processes:
-            process.communicate(timeout=60)
+            process.communicate(timeout=PATIENCE)
     assert (root / "one").read_bytes() == (root / "two").read_bytes()
     check_output((root / "one").read_text())
     assert set(lines_in(root, "effects").values()) == {1}
     assert lines_in(root, "requests").total() == COUNT * 9 // 10
 
 
-def test_what_one_process_leaves_another_takes_over(root: Path) -> None:
+def test_what_one_process_leaves_another_takes_over(root: Path, store: list[str]) -> None:
     with (root / "one").open("wb") as one, (root / "two").open("wb") as two:
-        killed, lives = start(root, one), start(root, two)
+        killed, lives = start(root, one, *store), start(root, two, *store)
         wait_for(killed, root, 30)
         killed.kill()
         killed.communicate()
-        lives.communicate(timeout=60)
+        lives.communicate(timeout=PATIENCE)
     check_output((root / "two").read_text())
     effects = lines_in(root, "effects")
     assert effects.total() - len(effects) <= 8
 
 
-def test_a_budget_holds_over_processes_and_kills(root: Path) -> None:
-    budget = ["--budget-usd", "0.5", "--budget-each-usd", "0.02"]
+def test_a_budget_holds_over_processes_and_kills(root: Path, store: list[str]) -> None:
+    budget = ["--budget-usd", "0.5", "--budget-each-usd", "0.02", *store]
     codes: list[int] = []
     for number in range(4):
         with (root / f"out{number}").open("wb") as out, (root / "beside").open("wb") as beside:
@@ -169,7 +185,26 @@ def test_a_budget_holds_over_processes_and_kills(root: Path) -> None:
             if number < 3:
                 wait_for(processes[0], root, 10 + 10 * number)
                 processes[0].kill()
-            codes = [process.communicate(timeout=60) and process.returncode for process in processes]
+            codes = [process.communicate(timeout=PATIENCE) and process.returncode for process in processes]
     assert codes == [6, 6]
     spent = lines_in(root, "requests").total() * 0.01
     assert 0.3 < spent <= 0.5
+
+
+def test_a_restart_of_the_database_leaves_no_trace_in_the_output(root: Path, own_server: Server) -> None:
+    """Commands that lose their store end, with what they have printed; the same command continues."""
+    store = ["--store", own_server.url()]
+    with (root / "one").open("wb") as one, (root / "two").open("wb") as two:
+        processes = [start(root, one, *store), start(root, two, *store)]
+        wait_for(processes[0], root, 30)
+        own_server.control("restart", "-m", "immediate")
+        said = [process.communicate(timeout=PATIENCE)[1] for process in processes]
+    assert not any(b"Traceback" in each for each in said), said
+    with (root / "again").open("wb") as out:
+        _, last = start(root, out, *store).communicate(timeout=PATIENCE)
+    assert b"Traceback" not in last, last
+    check_output((root / "again").read_text())
+    effects = lines_in(root, "effects")
+    assert effects.total() - len(effects) <= 16
+    for name in ("one", "two"):  # what was printed before is the beginning of it
+        assert (root / "again").read_text().startswith((root / name).read_text().rpartition("\n")[0])

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -284,18 +284,6 @@ def test_workers_that_are_killed_at_random_repeat_nothing(root: Path, store: lis
     assert {f"words-{number + 1}" for number in range(count)} - known <= told
     unsure = [at for at, text in enumerate(outputs(ended)) if text != f"W{at}"]
     assert {f"words-{at + 1}" for at in unsure} == told
-
-
-@pytest.fixture
-def own_server() -> Iterator[Server]:
-    """A server that a test may stop."""
-    from tests.support.postgres import missing, start_server, stop_server
-
-    if (reason := missing()) is not None:
-        pytest.skip(reason)
-    server = start_server()
-    yield server
-    stop_server(server)
 
 
 @pytest.mark.slow
