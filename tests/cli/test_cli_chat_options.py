@@ -11,7 +11,7 @@ import pytest
 from typer.main import get_command
 
 from llm_do.cli.commands import chat, run
-from tests.cli.cli_processes import LLM_DO, environment, run_forked, run_many
+from tests.cli.cli_processes import LLM_DO, environment, run_forked, run_many, write_project
 
 ANSWERS = "- text: one\n- text: two\n- text: three\n"
 
@@ -117,3 +117,21 @@ def test_a_closed_pipe_ends_a_chat_quietly(project: Callable[..., Path]) -> None
     )
 
     assert (ended.returncode, ended.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize("args", [["--thread", "t"], ["--continue"], []])
+def test_a_run_that_has_stopped_on_the_thread_is_named_before_the_first_turn(tmp_path: Path, args: list[str]) -> None:
+    answers = """\
+    - tools: [{name: send, args: {to: Ada}}]
+    - text: done
+    """
+    root = write_project(tmp_path, answers)
+    assert run_forked("run", ".", "go", "--durable", "--run-id", "r", "--thread", "t", cwd=root).code == 5
+    typed = b"" if args else b"/thread t\n"
+
+    ended = run_forked("chat", ".", *args, cwd=root, stdin=typed)
+    assert "run r on this thread waits for an answer" in ended.err
+    assert "continue it with `llm-do resume r`, or drop it with `llm-do runs drop r`" in ended.err
+
+    assert run_forked("runs", "drop", "r", cwd=root).code == 0
+    assert "run r on this thread" not in run_forked("chat", ".", *args, cwd=root, stdin=typed).err

@@ -104,6 +104,7 @@ async def _thread(chat: Chat, rest: str) -> None:
     if rest:
         count = await chat.memory.switch(rest)
         _print([f"thread {rest}: {count} messages"])
+        await chat.say_what_waits()
     else:
         _print([f"thread {chat.memory.thread}" if chat.memory.thread else "this conversation is not recorded"])
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import secrets
+import shlex
 import time
 from typing import TYPE_CHECKING, Any
 
 from llm_do.errors import UsageError
+from llm_do.runtime.record.stored_records import RunFilter
+from llm_do.text.run_ids import short_run_id
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
@@ -57,9 +60,26 @@ class Memory:
         """Continue another thread; returns the number of its messages."""
         if not self._keeps:
             raise UsageError("this conversation has no thread", hint="Leave out --no-record.")
-        self.thread = thread
+        self.thread = self._requested = thread
         self._marks.clear()
         return await self._length()
+
+    async def waiting(self) -> str | None:
+        """What is said of a durable run on the thread that has stopped, and takes no turn until it is dealt with."""
+        if self.thread is None or self.thread != self._requested:
+            return None  # nothing has run on a new thread
+        store = self._store()
+        await store.recover()
+        filter = RunFilter(self.thread, ("stopped", "suspended"), user_id=self._user)
+        found = await store.runs(filter=filter, limit=1)
+        if not found:
+            return None
+        id = shlex.quote(short_run_id(found[0].id))
+        why = "waits for an answer" if found[0].status == "suspended" else "was stopped"
+        return (
+            f"run {id} on this thread {why}, and no turn can follow before it has ended: "
+            f"continue it with `llm-do resume {id}`, or drop it with `llm-do runs drop {id}`"
+        )
 
     async def mark(self) -> None:
         """Remember where the next turn starts, for `undo`."""

@@ -136,6 +136,7 @@ class Chat:
         prompt = self._prompt()
         if self.session.animated:
             warn(f"{note} (/help, Ctrl-D leaves)")
+        await self.say_what_waits()
         while True:
             try:
                 value = first if first is not None else await self._next(prompt)
@@ -152,6 +153,11 @@ class Chat:
                 return PIPE_CLOSED if self._output.output == "events" and not self._code else self._code
             if self._interrupts.ends_process:
                 return self._interrupts.exit_code
+
+    async def say_what_waits(self) -> None:
+        """Say that a run on the thread has stopped, and how to continue or drop it."""
+        if (waiting := await self.memory.waiting()) is not None:
+            warn(waiting)
 
     async def _next(self, prompt: Prompt) -> str:
         """The next message; a signal that arrives meanwhile ends the conversation."""
