@@ -46,6 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # Tests trust what they write; those of trust itself remove this.
     os.environ["LLM_DO_TRUST"] = "1"
     os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="llm-do-state-")
+    os.environ["XDG_CONFIG_HOME"] = "/nonexistent"
     if threading.current_thread() is threading.main_thread():
         if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
             signal.signal(signal.SIGINT, signal.default_int_handler)

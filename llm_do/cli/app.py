@@ -161,7 +161,12 @@ def run(args: Sequence[str]) -> int:
             return failure.report(fault, failure.requested_output(args), claim_stdout())
     if args[:1] == ["help"]:
         args = [*args[1:], "--help"]
-    with closed_folders(access_of(args)):
+    access = access_of(args)
+    if access != "reads" or args[:1] == ["models"]:
+        fault = _configuration_fault(args, access)
+        if fault is not None:
+            return failure.report(fault, failure.requested_output(args), claim_stdout())
+    with closed_folders(access):
         return _carry_out(args)
 
 
@@ -186,6 +191,22 @@ def access_of(args: Sequence[str]) -> Access:
     """
     words = [arg for arg in args if not arg.startswith("-")][:2]
     return ACCESS.get(" ".join(words)) or ACCESS.get(words[0] if words else "", "reads")
+
+
+def _configuration_fault(args: Sequence[str], access: Access) -> UsageError | None:
+    """Warn of faults in the person's configuration; return one that must be mended before anything runs."""
+    from llm_do.models.user_config import load_user_config
+
+    config = load_user_config()
+    for fault in config.faults:
+        if fault.grave and access == "runs":
+            return UsageError(fault.message, hint=fault.hint, file=str(config.file), line=fault.line)
+        if fault.grave or not {"-q", "--quiet"}.intersection(args):
+            from llm_do.ui.reports.error_text import paragraph
+
+            text = paragraph(fault.message, file=str(config.file), line=fault.line, hint=fault.hint, label="warning")
+            warn(text)
+    return None
 
 
 def _carry_out(args: Sequence[str]) -> int:

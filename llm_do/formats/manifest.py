@@ -258,6 +258,10 @@ class ManifestFile(Strict):
         description="Folders whose Python files are data: nothing in them is imported, so tools may write them.",
     )
     model: Opt[Models] = Field(default=None, description="The default model, or models that are tried in order.")
+    models: dict[Name, Models] = Field(
+        default_factory=dict[Name, Models],
+        description="Aliases: names for models, or for lists of them, that may be written wherever a model is named.",
+    )
     model_settings: ModelSettings = Field(
         default_factory=ModelSettings, description="Default settings; an agent's own take precedence."
     )

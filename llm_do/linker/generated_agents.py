@@ -5,6 +5,7 @@ Where the text comes from, and what such an agent may have, is decided elsewhere
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -18,14 +19,17 @@ from llm_do.linker.python.python_files import PythonFiles
 from llm_do.linker.python.references import References
 from llm_do.linker.sources.conversion import AgentSource, agent_spec
 from llm_do.linker.sources.skill_folders import find_skills
+from llm_do.models.aliases import known_aliases
 from llm_do.project.agent_spec import AgentSpec, give_skills
 from llm_do.project.registry import Registry
 
 __all__ = ["link_agent"]
 
 
-def link_agent(text: str, path: Path, root: Path, registry: Registry) -> AgentSpec:
-    """Link the text of an `.agent` file.
+def link_agent(
+    text: str, path: Path, root: Path, registry: Registry, aliases: Mapping[str, str | Sequence[str]] | None = None
+) -> AgentSpec:
+    """Link the text of an `.agent` file; `aliases` are the project's, of models.
 
     Example:
         >>> text = "---\\nname: greeter\\n---\\nGreet the person.\\n"
@@ -40,7 +44,7 @@ def link_agent(text: str, path: Path, root: Path, registry: Registry) -> AgentSp
     found = list(parsed.diagnostics)
     if parsed.value is None or source.failed:
         raise _error(found)
-    names = Names(taken=dict(registry), root=root)
+    names = Names(taken=dict(registry), root=root, aliases=known_aliases(aliases or {}, root))
     references = References(root, PythonFiles(), [])
     spec = agent_spec(source, parsed.value, references)
     place = spec.place or Location(label)

@@ -23,8 +23,9 @@ from llm_do.linker.analysis.broken_files import broken_names
 from llm_do.linker.analysis.inventory import AgentTools, Inventory, KnownTool, Origin
 from llm_do.linker.analysis.names import Names
 from llm_do.linker.analysis.survey import LeftOut, Survey, left_out, survey, without_unread
-from llm_do.linker.checks.agent_checks import CHECKS, check_agent, check_environment, check_model, check_template
+from llm_do.linker.checks.agent_checks import CHECKS, check_agent, check_environment, check_template
 from llm_do.linker.checks.agent_circles import find_circles
+from llm_do.linker.checks.model_checks import check_aliases, check_model
 from llm_do.linker.checks.rule_checks import (
     Subjects,
     check_escalations,
@@ -57,6 +58,7 @@ from llm_do.linker.sources.project_files import ProjectFiles, read_project
 from llm_do.linker.sources.project_root import ProjectLocation, locate_project
 from llm_do.linker.sources.remembered_tools import remembered_tools
 from llm_do.linker.sources.skill_folders import LinkedSkills, link_skills
+from llm_do.models.aliases import known_aliases
 from llm_do.policy.rules import Policy
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.flow_spec import FlowSpec, every_agent, every_caller
@@ -145,7 +147,9 @@ class _Linked:
     def __post_init__(self) -> None:
         manifest = self.files.manifest
         dollars = manifest is not None and manifest.runtime.budget.cost_usd is not None
-        self.names = Names(broken_names(self.files, self.python), root=self.files.root, dollars=dollars)
+        aliases = known_aliases(manifest.models if manifest is not None else {}, self.files.root)
+        broken = broken_names(self.files, self.python)
+        self.names = Names(broken, root=self.files.root, dollars=dollars, aliases=aliases)
         patterns = manifest.python_files if manifest is not None else []
         self.references = References(self.files.root, self.python, self.files.python_labels, patterns)
         self.inventory = Inventory(self.names.taken)
@@ -306,6 +310,7 @@ def _check_manifest(linked: _Linked) -> None:
     for name in files.manifest.runtime.agent_approval_overrides:
         place = files.key_place("runtime", "agent_approval_overrides", name)
         names.look_up(name, ("agent", "flow", "tool"), "an agent", place)
+    check_aliases(files, names)
     threads = files.manifest.threads
     for loc, models in (("model",), files.manifest.model), (("threads", "model"), threads and threads.model):
         if isinstance(models, str):
@@ -351,6 +356,7 @@ def _assemble(linked: _Linked, entry: EntrySpec | None, policy: Policy) -> Proje
         name=manifest.name,
         description=manifest.description,
         model=manifest.model,
+        model_aliases=dict(manifest.models),
         model_settings=dict(manifest.model_settings),
         settings=runtime_settings(manifest.runtime),
         allow_cli_input=manifest.allow_cli_input,

@@ -10,16 +10,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from llm_do.models.catalog import ModelInfo, available_models, is_local_available
+    from llm_do.models.choice import Choice, choose_model
     from llm_do.models.pool import CONNECTION_SETTINGS, ModelPool, resolve_model
     from llm_do.models.providers.factories import ModelFactory, register_model_factory
     from llm_do.models.providers.failures import explain_failure, is_transient
-    from llm_do.models.providers.model_names import (
-        Choice,
-        ModelOverride,
-        check_model_name,
-        choose_model,
-        parse_override,
-    )
+    from llm_do.models.providers.model_names import ModelOverride, check_model_name, parse_override
 
 __all__ = [
     "CONNECTION_SETTINGS",
@@ -41,14 +36,14 @@ __all__ = [
 
 _HOMES = {
     "CONNECTION_SETTINGS": "pool",
-    "Choice": "providers.model_names",
+    "Choice": "choice",
     "ModelFactory": "providers.factories",
     "ModelInfo": "catalog",
     "ModelOverride": "providers.model_names",
     "ModelPool": "pool",
     "available_models": "catalog",
     "check_model_name": "providers.model_names",
-    "choose_model": "providers.model_names",
+    "choose_model": "choice",
     "explain_failure": "providers.failures",
     "is_transient": "providers.failures",
     "is_local_available": "catalog",

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 
 from llm_do._startup.frozen import frozen
+from llm_do.errors import ModelUnavailableError
+from llm_do.models.aliases import Aliases, known_aliases, resolve_aliases
 from llm_do.models.builtin import weights
 from llm_do.models.providers.factories import registered_prefixes
-from llm_do.models.providers.model_names import PROVIDERS, ProviderInfo
+from llm_do.models.providers.model_names import PROVIDERS, ProviderInfo, split_name
 
-__all__ = ["ModelInfo", "available_models", "is_local_available"]
+__all__ = ["ModelInfo", "available_models", "declared_aliases", "is_local_available"]
 
 PACKAGES = {
     "bedrock": "boto3",
@@ -72,6 +74,28 @@ def available_models(environ: Mapping[str, str] | None = None) -> list[ModelInfo
         *(ModelInfo(f"{prefix}:NAME", usable=True) for prefix in registered_prefixes()),
         *providers,
     ]
+
+
+def declared_aliases(declared: Aliases, environ: Mapping[str, str] | None = None) -> list[ModelInfo]:
+    """List a project's aliases and the person's own; one can be used if one of its models can be.
+
+    Example:
+        >>> [(info.name, info.note) for info in declared_aliases({"fast": "test"}) if info.name == "fast"]
+        [('fast', 'test, by `models` of project.json')]
+    """
+    usable = {info.name.partition(":")[0] for info in available_models(environ) if info.usable}
+    found: list[ModelInfo] = []
+    for name in sorted(known_aliases(declared)):
+        home = "by `models` of project.json" if name in declared else "by your config.toml"
+        try:
+            models = resolve_aliases(name, declared)
+        except ModelUnavailableError as error:
+            found.append(ModelInfo(name, usable=False, note=error.message))
+            continue
+        ready = any((split_name(each)[0] or each) in usable for each in models)
+        note = f"{', '.join(models)}, {home}"
+        found.append(ModelInfo(name, ready, note if ready else f"{note}, which `llm-do models --all` explains"))
+    return found
 
 
 def _runtime() -> tuple[bool, str]:

@@ -251,6 +251,7 @@ class Project:
         name: The project's name, for display.
         description: What the project does, for display.
         model: Default model.
+        model_aliases: The manifest's `models`: a model, or several to try in order, by alias.
         model_settings: Default model settings.
         settings: Limits and modes.
         allow_cli_input: Whether input may be passed on the command line.
@@ -290,6 +291,7 @@ class Project:
     name: str | None = None
     description: str | None = None
     model: ModelChoice | None = None
+    model_aliases: Mapping[str, str | Sequence[str]] = field(default_factory=dict[str, "str | Sequence[str]"])
     model_settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     settings: RuntimeSettings = field(default_factory=RuntimeSettings)
     allow_cli_input: bool = True

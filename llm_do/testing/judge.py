@@ -91,7 +91,9 @@ async def ask_judge(
     spec = AgentSpec(NAME, model or project.model, _INSTRUCTIONS, output_type=_Verdict)
     registry = Registry({NAME: Registered(NAME, "agent", spec)})
     runtime = Runtime(
-        Project(project.root, EntrySpec("agent", NAME), registry, files=project.files),
+        Project(
+            project.root, EntrySpec("agent", NAME), registry, model_aliases=project.model_aliases, files=project.files
+        ),
         approvals="reject_all",
         record=False,
         transport=transport,

@@ -24,7 +24,7 @@ from pydantic_ai.models import Model, ModelRequestParameters
 
 from llm_do._startup.frozen import frozen
 from llm_do.errors import LlmDoError
-from llm_do.models.composites import disable_client_retries
+from llm_do.models.composites import component_models, disable_client_retries
 from llm_do.models.providers.model_names import anchor_path
 from llm_do.models.token_estimates import count_characters, estimate_text_tokens, estimate_tokens
 from llm_do.runtime.record.transport import OutgoingRequest
@@ -190,10 +190,11 @@ class HistoryCompactor:
     def _limit(self, model: Model) -> int:
         if self._max_tokens is not None:
             return self._max_tokens
-        window = model.profile.get("context_window")
-        if not window:
+        # A list of models has no profile of its own; whichever of them is asked has to have room.
+        windows = [window for each in component_models(model) if (window := each.profile.get("context_window"))]
+        if not windows:
             return MAX_TOKENS
-        return int(window * (self._fraction or FRACTION))
+        return int(min(windows) * (self._fraction or FRACTION))
 
     def _with_summary(self, messages: list[ModelMessage]) -> list[ModelMessage]:
         """Replace the messages that an earlier summary covers with that summary."""

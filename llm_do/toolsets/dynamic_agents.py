@@ -90,7 +90,7 @@ async def agent_create(
         if taken is None:
             _check_distinct(name, [*runtime.registry, *(file.stem for file in path.parent.glob("*.agent"))])
         try:
-            spec = link_agent(text, path, project.root, runtime.registry)
+            spec = link_agent(text, path, project.root, runtime.registry, project.model_aliases)
         except LinkError as error:
             raise ToolError(f"the agent can't be created: {error.message}") from error
         await run_in_worker(Root(project.root).write, where, text.encode())
@@ -113,7 +113,8 @@ def _register_again(call: CallContext, args: Mapping[str, Any]) -> None:
         args.get("toolsets") or (),
         args.get("skills") or (),
     )
-    spec = link_agent(text, path, call.project.root, call.runtime.registry)
+    project = call.project
+    spec = link_agent(text, path, project.root, call.runtime.registry, project.model_aliases)
     call.runtime.register_agents({args["name"]: spec})
 
 

@@ -11,9 +11,11 @@ from llm_do.cli.arguments.run_input import entry_model
 from llm_do.cli.process.streams import Results, warn
 from llm_do.errors import InputError, ModelUnavailableError, UsageError
 from llm_do.models import is_local_available
+from llm_do.models.aliases import known_aliases
+from llm_do.models.choice import choose_model
 from llm_do.models.providers.factories import registered_prefixes
 from llm_do.models.providers.key_files import with_keys
-from llm_do.models.providers.model_names import check_model_name, choose_model, parse_override
+from llm_do.models.providers.model_names import check_model_name, parse_override
 from llm_do.project.agent_spec import AgentSpec, skills_of
 from llm_do.project.flow_spec import callers_by_name
 from llm_do.project.inputs import describe_input, to_input
@@ -102,9 +104,11 @@ def _models(
             local_available=is_local_available,
             file=spec.place.file if spec.place else None,
             root=project.root,
+            aliases=project.model_aliases,
         )
+        aliases = known_aliases(project.model_aliases)
         for name in choice.names:
-            check_model_name(name, agent=spec.name, registered=registered_prefixes())
+            check_model_name(name, agent=spec.name, registered=registered_prefixes(), aliases=aliases)
     except ModelUnavailableError as error:
         return [], None, f"{error.message}" + (f": {error.hint}" if error.hint else "")
     return list(choice.names), choice.origin, None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from llm_do.cli.actions.project_store import align_columns, local_time, print_from_store
 from llm_do.cli.arguments.thread_settings import parse_changes
@@ -16,6 +16,9 @@ from llm_do.runtime.record.stored_records import ThreadRecord
 from llm_do.text.sanitizer import sanitize
 from llm_do.threads.sql.sql_store import SqlStore
 from llm_do.threads.store.thread_settings import config_data
+
+if TYPE_CHECKING:
+    from llm_do.linker.sources.project_root import ProjectLocation
 
 __all__ = [
     "branch",
@@ -96,14 +99,17 @@ async def show_config(store: SqlStore, thread: str, user: str | None) -> Sequenc
     return [json.dumps(config_data(record.config), ensure_ascii=False, indent=2)]
 
 
-async def set_config(store: SqlStore, thread: str, values: Sequence[str], user: str | None) -> Sequence[str]:
+async def set_config(
+    store: SqlStore, thread: str, values: Sequence[str], user: str | None, location: ProjectLocation
+) -> Sequence[str]:
     """Change a thread's settings."""
     record = await store.thread(thread, user)
     changes = parse_changes(values, config_data(record.config) if record is not None else {})
     if "model" in changes:
         from llm_do.cli.arguments.named_models import check_setting
+        from llm_do.linker.sources.project_files import stated_aliases
 
-        check_setting(changes["model"])
+        check_setting(changes["model"], stated_aliases(location))
     from llm_do.threads.managers.state_manager import StateManager
 
     config = await StateManager(store, user).set_thread_config(thread, changes)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 from llm_do.cli.process.streams import warn
 from llm_do.errors import UsageError
 from llm_do.linker.checks.unused_names import listed_names
+from llm_do.models.aliases import Aliases, known_aliases, resolve_aliases
 from llm_do.models.providers.factories import registered_prefixes
 from llm_do.models.providers.model_names import ModelOverride, check_model_name, find_name_fault, parse_override
 from llm_do.project.flow_spec import every_agent
@@ -23,8 +24,9 @@ def named_models(values: Sequence[str], project: Project) -> ModelOverride:
     """Read the values of `--model` or `/model`, and check that each could be a model's name."""
     override = parse_override(values)
     names = [override.everyone] if isinstance(override.everyone, str) else []
-    for name in (*names, *override.agents.values()):
-        check_model_name(name, registered=registered_prefixes())
+    aliases = known_aliases(project.model_aliases)
+    for name in resolve_aliases((*names, *override.agents.values()), project.model_aliases, project.root):
+        check_model_name(name, registered=registered_prefixes(), aliases=aliases)
     check_agents(override, project)
     return override
 
@@ -41,13 +43,19 @@ def check_agents(override: ModelOverride, project: Project) -> None:
         )
 
 
-def check_setting(value: object) -> None:
-    """Check that a thread's `model` could be a model's name, as far as that is known without linking the project."""
+def check_setting(value: object, declared: Aliases) -> None:
+    """Check that a thread's `model` could be a model's name, as far as that is known without linking the project.
+
+    Args:
+        value: The setting.
+        declared: The project's aliases.
+    """
     from llm_do.ui.reports.error_text import paragraph
 
     names = cast("list[object]", value) if isinstance(value, list) else [value]
+    aliases = known_aliases(declared)
     for name in names:
-        fault = find_name_fault(name) if isinstance(name, str) else None
+        fault = find_name_fault(name, aliases=aliases) if isinstance(name, str) and name not in aliases else None
         if fault is None:
             continue
         if not fault.may_register:

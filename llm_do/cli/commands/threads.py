@@ -115,9 +115,17 @@ def set_config(
       llm-do threads set desk-7 model_settings.temperature=0.2
     """
     from llm_do.cli.actions import stored_threads as threads
+    from llm_do.cli.arguments.target import project_at
+    from llm_do.linker.sources.project_root import locate_project
 
+    location = locate_project(project_at(project, named, quiet=True))
     return threads.print_from_store(
-        project, named, place, lambda store: threads.set_config(store, thread, values, user), verbatim=True, create=True
+        project,
+        named,
+        place,
+        lambda store: threads.set_config(store, thread, values, user, location),
+        verbatim=True,
+        create=True,
     )
 
 

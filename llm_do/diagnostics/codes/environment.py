@@ -183,6 +183,40 @@ def left_out_code(notice: str) -> Problem:
     return LD710.problem(what, f"--trust{how}" if how else None)
 
 
+LD712 = Code(
+    "LD712",
+    "Model alias that leads back to itself",
+    "error",
+    "An alias may stand for other aliases, of the manifest's `models` or of `[aliases]` in the person's configuration, "
+    "as long as each comes to a model in the end.",
+    "let one of them name a model, such as openai:gpt-5-mini",
+    wrong='"models": {"fast": "small", "small": "fast"}',
+    right='"models": {"fast": "small", "small": "openai:gpt-5-mini"}',
+)
+
+
+def circular_alias(names: Sequence[str]) -> Problem:
+    """An alias, and the way from it back to itself."""
+    return LD712.problem(f"the alias `{names[0]}` leads back to itself: {' -> '.join(names)}")
+
+
+LD713 = Code(
+    "LD713",
+    "Model alias with the name of a provider",
+    "error",
+    "A word that names a provider, or a model that llm-do has (`local`, `script`, `test`), can't stand for something "
+    "else: a reader would take it for what it usually is.",
+    "choose another name for the alias",
+    wrong='"models": {"local": "openai:gpt-5-mini"}',
+    right='"models": {"small": "openai:gpt-5-mini"}',
+)
+
+
+def alias_of_provider(name: str) -> Problem:
+    """An alias in the manifest."""
+    return LD713.problem(f"the alias `{name}` would hide the provider or model of that name")
+
+
 LD720 = Code(
     "LD720",
     "Code that isn't the same twice",

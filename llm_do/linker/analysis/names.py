@@ -5,7 +5,7 @@ The finished namespace is a `llm_do.project.registry.Registry`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -47,7 +47,7 @@ class Names:
 
     `refused` has the names whose registration failed and was reported. `functions` (each with its file) and `toolsets`
     are those in the project's Python files, exported or not. `dollars` is set if the project has a budget in US
-    dollars, so that the price of every model must be known.
+    dollars, so that the price of every model must be known. `aliases` are those of models, the person's own included.
     """
 
     broken: Broken = field(default_factory=Broken)
@@ -58,6 +58,7 @@ class Names:
     toolsets: dict[str, str] = field(default_factory=dict[str, str])
     root: Path | None = None
     dollars: bool = False
+    aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, "tuple[str, ...]"])
     _proposed: int = 0
 
     def register(self, name: str, kind: Kind, value: object, place: Location) -> bool:

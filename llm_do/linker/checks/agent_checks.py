@@ -20,6 +20,7 @@ from llm_do.formats.syntax.source import KeyPath, Node
 from llm_do.formats.variables import stray_reference, unset_variables
 from llm_do.linker.analysis.names import Names
 from llm_do.linker.checks.machine_checks import check_machines
+from llm_do.linker.checks.model_checks import check_model
 from llm_do.linker.checks.parameter_checks import check_descriptions, check_parameters
 from llm_do.linker.checks.replay_checks import check_replays
 from llm_do.linker.sources.conversion import AgentSource
@@ -33,7 +34,7 @@ from llm_do.project.tools.builtin_toolsets import BuiltinToolset, find_builtin, 
 if TYPE_CHECKING:
     from llm_do.project.project import Project
 
-__all__ = ["CHECKS", "Check", "check_agent", "check_environment", "check_model", "check_template"]
+__all__ = ["CHECKS", "Check", "check_agent", "check_environment", "check_template"]
 
 Check = Callable[["Project"], list[Diagnostic]]
 
@@ -71,7 +72,6 @@ CHECKS: list[Check] = [
 ]
 """Checks of the finished project, in the order they run; each returns its diagnostics."""
 
-_MODEL = re.compile(r"[^\s:]+(:[^\s:].*)?")
 _FIELD = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 _USES = ("prefix", "include", "exclude")
 
@@ -96,37 +96,6 @@ def check_agent(spec: AgentSpec, names: Names, place: Location, source: AgentSou
             where = source.place(("handoffs", index)) if source is not None else place
             names.look_up(handoff, ("agent",), "an agent", where)
     _check_models(spec, names, place, source)
-
-
-def check_model(model: str, names: Names, place: Location) -> None:
-    """Check a model's name, its provider, and that its price is known if the project has a budget in dollars.
-
-    Only a request shows whether the model exists.
-    """
-    if not _MODEL.fullmatch(model) or model != model.strip() or not model.isprintable():
-        names.report(environment.malformed_model(model), place)
-        return
-    from llm_do.models.providers.factories import registered_prefixes
-    from llm_do.models.providers.model_names import find_name_fault
-
-    registered = registered_prefixes()
-    fault = find_name_fault(model, registered)
-    if fault is None:
-        if names.dollars and model.partition(":")[0] not in registered:
-            _check_price(model, names, place)
-        return
-    if fault.may_register and (names.broken.python or names.broken.anything):
-        return
-    problem = environment.unknown_provider if fault.may_register else environment.incomplete_model
-    names.report(problem(model, fault.problem, fault.hint), place)
-
-
-def _check_price(model: str, names: Names, place: Location) -> None:
-    """Report a model without a known price, except a registered one, whose responses may contain the cost."""
-    from llm_do.models.providers.known_prices import price_known
-
-    if not price_known(model):
-        names.report(environment.unknown_price(model), place)
 
 
 def check_template(source: AgentSource, spec: AgentSpec, names: Names) -> None:

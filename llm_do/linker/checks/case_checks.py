@@ -16,10 +16,11 @@ from llm_do.formats.syntax.source import KeyPath
 from llm_do.linker.analysis.inventory import AgentTools, Inventory
 from llm_do.linker.analysis.names import Names
 from llm_do.linker.analysis.open_names import may_be_listed
-from llm_do.linker.checks.agent_checks import check_model
+from llm_do.linker.checks.model_checks import check_model
 from llm_do.linker.checks.rule_checks import find_idle_pattern
 from llm_do.linker.sources.file_lists import list_files
 from llm_do.linker.sources.test_files import TestSource
+from llm_do.models.aliases import known_aliases
 from llm_do.policy.pattern import PatternError, parse_pattern
 from llm_do.project.flow_spec import every_agent
 from llm_do.project.project import Project
@@ -52,7 +53,9 @@ class _Checks:
 
     def __init__(self, project: Project) -> None:
         self.project = project
-        self.names = Names(taken=dict(project.registry), root=project.root)
+        self.names = Names(
+            taken=dict(project.registry), root=project.root, aliases=known_aliases(project.model_aliases, project.root)
+        )
         self._functions: dict[Path, list[str]] = {}
 
     def check(self, source: TestSource) -> None:

@@ -163,7 +163,7 @@ def check_limits(
     """Warn about tools that the providers of the agents' models refuse, or any provider if no model is fixed."""
     reported: set[tuple[str, str]] = set()
     for spec, tools, place in agents:
-        providers = provider_families(_names(spec.model or default))
+        providers = provider_families(_names(spec.model or default, names))
         count = sum(not tool.conditional for tool in tools.tools)
         if count > MAX_TOOLS and (providers is None or "OpenAI" in providers):
             names.report(problems.too_many_tools(spec.name, count, MAX_TOOLS), place)
@@ -179,6 +179,7 @@ def check_limits(
                     names.report(problems.refused_tool(tool.tool, found.what, by, found.hint), where)
 
 
-def _names(model: object) -> list[str]:
+def _names(model: object, names: Names) -> list[str]:
+    """The names of models, with what aliases of one step stand for; an alias of aliases may be any provider's."""
     many = cast("Sequence[object]", model) if isinstance(model, list | tuple) else [model]
-    return [name for name in many if isinstance(name, str)]
+    return [target for name in many if isinstance(name, str) for target in names.aliases.get(name, (name,))]

@@ -6,13 +6,15 @@ says why, and where a limit would help. They are never too low: whatever the mod
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
 
 from llm_do._startup.frozen import frozen
+from llm_do.errors import ModelUnavailableError
 from llm_do.linker.proofs.call_graph import ANYTHING, CallGraph, Edge, Node
+from llm_do.models.aliases import resolve_aliases
 from llm_do.models.providers.known_prices import worst_price
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.flow_spec import FlowSpec
@@ -293,15 +295,21 @@ class _Worst:
     def _models(self, spec: AgentSpec | None) -> tuple[object, ...]:
         """Return the models that an agent's requests are tried with."""
         chosen = spec.model if spec is not None and spec.model is not None else self.project.model
-        if chosen is None or isinstance(chosen, str):
-            return (chosen,)
-        return tuple(chosen) if isinstance(chosen, list | tuple) else (chosen,)
+        if isinstance(chosen, str | list | tuple):
+            return self._resolved(chosen)
+        return (chosen,)
+
+    def _resolved(self, names: str | Sequence[str]) -> tuple[str, ...]:
+        try:
+            return resolve_aliases(names, self.project.model_aliases, self.project.root)
+        except ModelUnavailableError:  # a cycle, which is reported where it is declared
+            return (names,) if isinstance(names, str) else tuple(names)
 
     def _cost(self, node: Node, spec: AgentSpec | None, models: tuple[object, ...]) -> float | Unbounded:
         """Return what one request may cost at most."""
         summary = (spec.compaction or {}).get("summary_model") if spec is not None else None
         worst = 0.0
-        for model in (*models, *((summary,) if summary else ())):
+        for model in (*models, *(self._resolved(summary) if summary else ())):
             if model is None:
                 return Unbounded(f"no model is named for {node}", _place(spec), "name one with `model`")
             if not isinstance(model, str):

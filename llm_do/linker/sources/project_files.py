@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from llm_do.diagnostics.codes.cases import other_agent
 from llm_do.diagnostics.codes.environment import new_manifest
@@ -133,6 +133,24 @@ def stated_store(located: ProjectLocation) -> str:
     except (OSError, ValueError, TypeError, LookupError, RecursionError):
         return "sqlite"
     return store if isinstance(store, str) else "sqlite"
+
+
+def stated_aliases(located: ProjectLocation) -> dict[str, str | list[str]]:
+    """A project's aliases of models, from its manifest alone, whatever is wrong with the rest."""
+    try:
+        data: Any = json.loads(located.manifest.read_bytes()) if located.manifest is not None else None
+        declared: object = data["models"]
+    except (OSError, ValueError, TypeError, LookupError, RecursionError):
+        return {}
+    if not isinstance(declared, dict):
+        return {}
+    found: dict[str, str | list[str]] = {}
+    for name, models in cast("dict[str, object]", declared).items():
+        if isinstance(models, str):
+            found[name] = models
+        elif isinstance(models, list):
+            found[name] = [each for each in cast("list[object]", models) if isinstance(each, str)]
+    return found
 
 
 def _read_manifest(path: Path, files: ProjectFiles) -> None:

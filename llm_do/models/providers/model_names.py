@@ -4,31 +4,28 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Literal
 from urllib.parse import urlsplit
 
 from llm_do._startup.frozen import frozen
 from llm_do.errors import ModelUnavailableError
 from llm_do.text.globs import matches_any
+from llm_do.text.words import closest_match
 
 __all__ = [
     "BUILT_IN",
     "DEFAULT_MODELS",
     "PROVIDERS",
     "RENAMED",
-    "Choice",
     "ModelOverride",
     "NameFault",
-    "Origin",
     "ProviderInfo",
     "anchor_path",
     "available_keys",
     "check_model_name",
-    "choose_model",
     "default_model",
     "expand_user",
     "find_name_fault",
@@ -37,9 +34,6 @@ __all__ = [
     "parse_override",
     "split_name",
 ]
-
-Origin = Literal["override", "agent", "environment", "manifest", "key", "local"]
-"""Where a model's name was set; `key` and `local` are the choices without one."""
 
 BUILT_IN = ("local", "script", "test")
 """Prefixes that llm-do itself defines."""
@@ -57,7 +51,6 @@ tools well and is far from its provider's most expensive one."""
 
 RENAMED = {"google-gla": "google", "google-vertex": "google-cloud", "grok": "xai"}
 FAMILIES = {"gpt": "openai", "o1": "openai", "o3": "openai", "o4": "openai", "claude": "anthropic", "gemini": "google"}
-GET_LOCAL = "`pip install xllamacpp` and `llm-do models pull`"
 OVERRIDE = re.compile(r"(?P<agent>[A-Za-z_][A-Za-z0-9_.-]*)=(?P<model>.+)", re.DOTALL)
 
 
@@ -91,14 +84,6 @@ class ModelOverride:
     def of(self, agent: str) -> str | tuple[str, ...] | None:
         """Return the model for an agent, if there is one."""
         return self.agents.get(agent) or self.everyone or None
-
-
-@frozen
-class Choice:
-    """The models that an agent uses, at least one, in the order they are tried."""
-
-    names: tuple[str, ...]
-    origin: Origin
 
 
 @frozen
@@ -189,8 +174,8 @@ def split_name(name: str) -> tuple[str, str]:
     return (prefix, rest) if colon else ("", name)
 
 
-def find_name_fault(name: str, registered: Collection[str] = ()) -> NameFault | None:
-    """Return why a model's name is invalid; None if it is valid.
+def find_name_fault(name: str, registered: Collection[str] = (), aliases: Collection[str] = ()) -> NameFault | None:
+    """Return why a model's name is invalid; None if it is valid. Names of `aliases` are suggested.
 
     Example:
         >>> find_name_fault("gpt-5").problem, find_name_fault("gpt-5").hint
@@ -200,22 +185,31 @@ def find_name_fault(name: str, registered: Collection[str] = ()) -> NameFault | 
     known = [*PROVIDERS, *BUILT_IN, *registered]
     if prefix not in known:
         if not prefix:
-            return NameFault("names no provider", _provider_hint(rest))
+            return NameFault("names no provider", _provider_hint(rest, aliases))
         return NameFault("names an unknown provider", _spelling_hint(prefix, rest, known), may_register=True)
     if not rest and prefix not in ("local", "test"):
         return NameFault(f"has no name after {prefix!r}", f"write `{prefix}:NAME`")
     return NameFault("is unknown", "write `test`") if prefix == "test" and rest else None
 
 
-def check_model_name(name: str, *, agent: str = "", file: str | None = None, registered: Collection[str] = ()) -> None:
-    """Raise if a model's name is invalid."""
-    fault = find_name_fault(name, registered)
+def check_model_name(
+    name: str,
+    *,
+    agent: str = "",
+    file: str | None = None,
+    registered: Collection[str] = (),
+    aliases: Collection[str] = (),
+) -> None:
+    """Raise if a model's name is invalid; names of `aliases` are suggested."""
+    fault = find_name_fault(name, registered, aliases)
     if fault is not None:
         whose = f" of agent {agent!r}" if agent else ""
         raise ModelUnavailableError(f"the model {name!r}{whose} {fault.problem}", hint=fault.hint, file=file)
 
 
-def _provider_hint(name: str) -> str:
+def _provider_hint(name: str, aliases: Collection[str]) -> str:
+    if close := closest_match(name, aliases, spelling_only=True):
+        return f"did you mean the alias `{close}`?"
     head, slash, tail = name.partition("/")
     if slash and head in PROVIDERS and tail:
         return f"did you mean `{head}:{tail}`?"
@@ -317,72 +311,3 @@ def local_server(rest: str) -> tuple[str, str]:
     """
     url, _, name = rest.partition("#")
     return url, name or "default"
-
-
-def choose_model(
-    agent: str,
-    declared: str | Sequence[str] | None = None,
-    *,
-    environ: Mapping[str, str],
-    override: ModelOverride | None = None,
-    manifest: str | Sequence[str] | None = None,
-    compatible: Sequence[str] = (),
-    local_available: Callable[[], bool] = lambda: False,
-    file: str | None = None,
-    root: Path | None = None,
-) -> Choice:
-    """Decide which model an agent uses.
-
-    The first of these that names one wins: the caller's override, the agent, `LLM_DO_MODEL`, the manifest. Without any,
-    it is the default model of a provider whose key is set, or `local` if it is available and no key is set.
-
-    Example:
-        >>> choose_model("main", environ={"LLM_DO_MODEL": "openai:gpt-5"}, manifest="test")
-        Choice(names=('openai:gpt-5',), origin='environment')
-    """
-    named: tuple[tuple[Origin, str | Sequence[str] | None], ...] = (
-        ("override", (override or ModelOverride()).of(agent)),
-        ("agent", declared),
-        ("environment", environ.get("LLM_DO_MODEL")),
-        ("manifest", manifest),
-    )
-    chosen = next((Choice(_as_tuple(value), origin) for origin, value in named if value), None)
-    if chosen is None:
-        name = default_model(environ, compatible)
-        if name is not None:
-            return Choice((name,), "key")
-        if available_keys(environ) or not local_available():
-            raise _no_model_error(agent, environ, file, local_available=local_available)
-        chosen = Choice(("local",), "local")
-    for name in chosen.names:
-        _check_compatible(agent, name, compatible, file)
-    if root is not None and chosen.origin in ("agent", "manifest"):
-        return Choice(tuple(anchor_path(name, root) for name in chosen.names), chosen.origin)
-    return chosen
-
-
-def _as_tuple(value: str | Sequence[str]) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)
-
-
-def _check_compatible(agent: str, name: str, globs: Sequence[str], file: str | None) -> None:
-    if globs and not matches_any(name.lower(), map(str.lower, globs)):
-        raise ModelUnavailableError(
-            f"agent {agent!r} is not compatible with the model {name!r}, only with {', '.join(globs)}",
-            hint=f"name another with `--model {agent}=MODEL`, or change `compatible_models`",
-            file=file,
-        )
-
-
-def _no_model_error(
-    agent: str, environ: Mapping[str, str], file: str | None, *, local_available: Callable[[], bool]
-) -> ModelUnavailableError:
-    keys = available_keys(environ)
-    local = "`--model local` runs the local model" if local_available() else f"{GET_LOCAL} install the model `local`"
-    found = f" ({', '.join(keys)} is set, so its provider's models are available)" if keys else ""
-    return ModelUnavailableError(
-        f"agent {agent!r} has no model",
-        hint=f"name one with `--model PROVIDER:NAME`, in `model` of the agent's file or the manifest, or in "
-        f"LLM_DO_MODEL{found}; {local}",
-        file=file,
-    )

@@ -1,7 +1,7 @@
 """Which model an agent uses: the one set by the session, its thread, its file or the project, in this order.
 
-The order itself is `llm_do.models.providers.model_names.choose_model`, a pure function; building the model is the
-session's pool.
+The order itself is `llm_do.models.choice.choose_model`, and aliases are resolved in `llm_do.models.aliases`; building
+the model is the session's pool.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 from pydantic_ai.models import Model
 
 from llm_do.errors import ModelUnavailableError
+from llm_do.models.aliases import resolve_aliases
 from llm_do.models.catalog import is_local_available
+from llm_do.models.choice import choose_model
 from llm_do.models.composites import ModelList
-from llm_do.models.providers.model_names import PROVIDERS, ModelOverride, anchor_path, choose_model, split_name
+from llm_do.models.providers.model_names import PROVIDERS, ModelOverride, anchor_path, split_name
 from llm_do.runtime.request.model_request import EngineModel
 
 if TYPE_CHECKING:
@@ -54,10 +56,11 @@ def model_for(
 
 def named_model(session: Session, name: str, agent: str) -> Model:
     """A model that an agent uses in addition to its own, by name."""
-    transport = session.config.transport
-    stand_in = transport.stand_in(agent, (name,)) if transport is not None else ()
+    transport, project = session.config.transport, session.project
+    names = resolve_aliases(name, project.model_aliases, project.root)
+    stand_in = transport.stand_in(agent, names) if transport is not None else ()
     if not stand_in:
-        return session.pool.get(name, agent=agent)
+        return session.pool.get(names, agent=agent)
     session.pool.adopt(*stand_in[0])
     return stand_in[0][0]
 
@@ -72,6 +75,8 @@ def _stand_in(session: Session, spec: AgentSpec, own: str | Sequence[str] | Mode
     names = (chosen.model_id,) if isinstance(chosen, Model) else _as_names(chosen)
     if of_caller is None and names is not None:
         names = tuple(anchor_path(name, project.root) for name in names)
+    if names is not None and not isinstance(chosen, Model):
+        names = resolve_aliases(names, project.model_aliases, project.root)
     found = config.transport.stand_in(spec.name, names)
     if not found:
         return None
@@ -97,6 +102,7 @@ def _by_name(
         local_available=is_local_available,
         file=file,
         root=project.root,
+        aliases=project.model_aliases,
     )
     if choice.origin == "local":
         config.notice("no model is named and no key is set: using the local model")

@@ -193,7 +193,8 @@ def _declared(project: Project) -> Iterator[Path]:
 
 
 def _model_names(project: Project) -> Iterator[str]:
-    chosen: list[object] = [project.model, *(spec.model for spec, _ in every_agent(project.registry))]
+    chosen: list[object] = [project.model, *project.model_aliases.values()]
+    chosen += [spec.model for spec, _ in every_agent(project.registry)]
     for each in chosen:
         if isinstance(each, str):
             yield each

@@ -71,7 +71,11 @@ def connections_of(project: Project) -> dict[str, Any]:
         "own": {name: list(_own_files(project.root, spec)) for name, spec in callers.items()},
         "calls": {name: sorted(reachable([name], callers)) for name in callers},
         "anywhere": sorted(callers if anything else callers.keys() & strings),
-        "common": list(_scripts(project.root, project.model)),
+        "common": [
+            label
+            for model in (project.model, *project.model_aliases.values())
+            for label in _scripts(project.root, model)
+        ],
     }
 
 

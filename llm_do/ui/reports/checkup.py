@@ -62,6 +62,7 @@ def checkup(root: Path | None, describe: Callable[[str], str] | None = None) -> 
     return [
         _python(),
         *_packages(),
+        *_configuration(),
         *_models(root),
         _sandbox(),
         _terminal(),
@@ -95,6 +96,27 @@ def _packages() -> Iterator[Check]:
             yield Check(f"extra {extra}", "note", "not installed", f"pip install {_PACKAGES[extra]}")
 
 
+def _configuration() -> Iterator[Check]:
+    """The person's configuration: where it is, what it says, and what is wrong in it."""
+    from llm_do.models.user_config import load_user_config
+    from llm_do.ui.reports.error_text import sentence
+
+    config = load_user_config()
+    if config.file is None:
+        yield Check("config", "note", "no home folder", "Set XDG_CONFIG_HOME.")
+        return
+    if not config.exists:
+        yield Check("config", "ok", f"{config.file} (none, and none is needed)")
+        return
+    said = [f"model {', '.join(config.model)}"] if config.model else []
+    said += [f"{name} = {', '.join(models)}" for name, models in config.aliases.items()]
+    said += ["color never"] if config.color == "never" else []
+    yield Check("config", "ok", f"{config.file}: {'; '.join(said) or 'says nothing'}")
+    for fault in config.faults:
+        hint = sentence(fault.hint, capital=True)
+        yield Check("config", "bad" if fault.grave else "note", f"{config.file}:{fault.line}: {fault.message}", hint)
+
+
 def _models(root: Path | None) -> Iterator[Check]:
     from llm_do.models.providers.key_files import ENV_FILE, with_keys
     from llm_do.runtime.session.provider_keys import project_keys
@@ -105,7 +127,8 @@ def _models(root: Path | None) -> Iterator[Check]:
     from llm_do.models.providers.model_names import PROVIDERS, find_name_fault
 
     model = os.environ.get("LLM_DO_MODEL")
-    fault = find_name_fault(model) if model else None
+    aliases = _aliases(root)
+    fault = find_name_fault(model, aliases=aliases) if model and model not in aliases else None
     if model and fault is not None:
         unless = ", unless a Python file of the project registers it" if fault.may_register else ""
         hint = f"{fault.hint[:1].upper()}{fault.hint[1:]}"
@@ -127,6 +150,19 @@ def _models(root: Path | None) -> Iterator[Check]:
             "local model", "ok" if local.usable else "note", local.note or "available",
             "" if local.usable else "llm-do models pull",
         )  # fmt: skip
+
+
+def _aliases(root: Path | None) -> dict[str, tuple[str, ...]]:
+    """The aliases of models that hold in a project's folder."""
+    from llm_do.errors import UsageError
+    from llm_do.linker.sources.project_files import stated_aliases
+    from llm_do.linker.sources.project_root import locate_project
+    from llm_do.models.aliases import known_aliases
+
+    try:
+        return known_aliases(stated_aliases(locate_project(root)) if root is not None else {}, root)
+    except UsageError:
+        return known_aliases({})
 
 
 def _sandbox() -> Check:

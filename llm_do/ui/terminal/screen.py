@@ -42,8 +42,12 @@ def can_animate(environ: Mapping[str, str]) -> bool:
 
 
 def wants_color(environ: Mapping[str, str], *, no_color: bool = False) -> bool:
-    """Whether stderr may be coloured."""
-    return not no_color and not environ.get("NO_COLOR") and can_animate(environ)
+    """Whether stderr may be coloured: a terminal that can be, and nothing says otherwise."""
+    if no_color or environ.get("NO_COLOR") or not can_animate(environ):
+        return False
+    from llm_do.models.user_config import load_user_config
+
+    return load_user_config(environ).color != "never"
 
 
 def paint(text: str, style: str, *, color: bool = True) -> str:

@@ -107,18 +107,20 @@ def run_linked(
     if not cases:
         raise _no_tests(linked.root, every, options.text)
     cases = [case for case in cases if only is None or case.id in only]
-    plan = _plan(options, linked.facts["agents"])
+    plan = _plan(options, linked.facts["agents"], linked.facts["aliases"])
     jobs = _jobs(cases, plan, columns_of(linked.tests) if options.matrix else None)
     return _Testing(options, results, linked.path, linked.root, jobs).run(target)
 
 
 def project_facts(project: Project) -> dict[str, Any]:
-    """The names of a project's agents, and what of it leads to what, as JSON data."""
+    """The names of a project's agents and aliases of models, and what of it leads to what, as JSON data."""
+    from llm_do.models.aliases import known_aliases
     from llm_do.project.flow_spec import every_agent
     from llm_do.testing.watching.reach import connections_of
 
     agents = sorted({spec.name for spec, _ in every_agent(project.registry)})
-    return {"agents": agents, "connections": connections_of(project)}
+    aliases = sorted(known_aliases(project.model_aliases))
+    return {"agents": agents, "aliases": aliases, "connections": connections_of(project)}
 
 
 @frozen
@@ -160,13 +162,14 @@ def _no_tests(root: Path, cases: Sequence[Case], text: str | None) -> UsageError
     )
 
 
-def _plan(options: TestOptions, agents: Sequence[str]) -> Plan:
+def _plan(options: TestOptions, agents: Sequence[str], aliases: Collection[str]) -> Plan:
     """How cases are run, before it is known in which columns."""
     override = parse_override(options.models)
     models = {name: anchor_path(model, Path.cwd()) for name, model in override.agents.items()}
     everyone = anchor_path(override.everyone, Path.cwd()) if isinstance(override.everyone, str) else None
     for model in (*([everyone] if everyone is not None else []), *models.values()):
-        check_model_name(model)
+        if model not in aliases:
+            check_model_name(model, aliases=aliases)
     unknown = next((name for name in models if name not in agents), None)
     if unknown is not None:
         hint = did_you_mean(unknown, agents) or f"Its agents are {', '.join(agents) or 'none'}."

@@ -40,10 +40,12 @@ def models(
 
         results.write(f"{weights.pull_weights(warn)}\n")
         return 0
-    from llm_do.models.catalog import available_models
+    from llm_do.models.catalog import available_models, declared_aliases
 
-    found = available_models(_environment())
+    environ, aliases = _surroundings()
+    found = available_models(environ)
     shown = [info for info in found if everything or info.usable or info.name == "local"]
+    shown = [*declared_aliases(aliases, environ), *shown]
     if form == "json":
         import json
 
@@ -53,24 +55,25 @@ def models(
     widest = max((len(info.name) for info in shown), default=0)
     notes = [info.note if info.usable else f"not available: {info.note}" for info in shown]
     results.write_lines(f"{info.name:<{widest}}  {note}".rstrip() for info, note in zip(shown, notes, strict=True))
-    hidden = len(found) - len(shown)
+    hidden = sum(info not in shown for info in found)
     if hidden:
         warn(f"{hidden} more can't be used; --all shows why")
     return 0
 
 
-def _environment():
-    """The environment, with the keys in the `.env` of the current folder's project."""
+def _surroundings() -> tuple[dict[str, str], dict[str, str | list[str]]]:
+    """The environment, with the keys in the `.env` of the current folder's project, and that project's aliases."""
     import os
     from pathlib import Path
 
     from llm_do.errors import LlmDoError
+    from llm_do.linker.sources.project_files import stated_aliases
     from llm_do.linker.sources.project_root import find_project
     from llm_do.models.providers.key_files import with_keys
     from llm_do.runtime.session.provider_keys import project_keys
 
     try:
-        root = find_project(Path.cwd()).root
+        location = find_project(Path.cwd())
     except (LlmDoError, OSError):
-        root = None
-    return with_keys(os.environ, project_keys(root))
+        return with_keys(os.environ, project_keys(None)), {}
+    return with_keys(os.environ, project_keys(location.root)), stated_aliases(location)
