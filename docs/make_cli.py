@@ -20,8 +20,8 @@ HEAD = """\
 What `llm-do --help` and `llm-do COMMAND --help` print. [Running](running.md) tells of input, output and exit codes,
 [Approvals](approvals.md) of questions and rules, [Threads](threads.md) of conversations that last.
 
-Completion for your shell: `llm-do --install-completion`. It completes commands, options, and the agents of the
-project in the current folder.
+Completion for your shell: `llm-do --install-completion`. It completes commands, options, models, and the agents,
+threads, runs and batches of the project in the current folder.
 """
 
 

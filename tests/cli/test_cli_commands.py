@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from llm_do.models.providers.model_names import DEFAULT_MODELS
 from tests.cli.cli_processes import Ended, environment, run_forked, run_many
 
 BROKEN = "---\nname: main\ntols: [send]\n---\nx"
@@ -121,9 +122,46 @@ def test_init_writes_a_project_that_runs_and_never_overwrites(tmp_path: Path) ->
     assert (made.code, again.code) == (0, 2)
     assert set(made.out.splitlines()) == {str(path.relative_to(tmp_path)) for path in files}
     assert again.err.startswith("error: demo has project.json, ")
+    assert {".gitignore", ".github/workflows/agents.yml", ".schema/agent.schema.json", "tests/project.test.yaml"} <= {
+        path.relative_to(tmp_path / "demo").as_posix() for path in files
+    }
     assert {path: path.read_bytes() for path in files} == files
     assert (ended["check"].code, ended["check"].out) == (0, "")
     assert (ended["run"].code, ended["run"].out) == (0, "17 times 23 is 391.\n")
+
+
+def test_init_names_the_model_that_a_person_has(tmp_path: Path) -> None:
+    config = tmp_path / "config" / "llm-do" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text('model = "mine"\n[aliases]\nmine = ["openai:gpt-5-mini", "test"]\n')
+    own = {"XDG_CONFIG_HOME": str(tmp_path / "config")}
+
+    def model_of(folder: str, *options: str, **env: str) -> object:
+        ended = run_forked("init", folder, *options, cwd=tmp_path, env=env)
+        assert ended.code == 0, ended.err
+        return json.loads((tmp_path / folder / "project.json").read_text()).get("model")
+
+    wrong = run_forked("init", "wrong", "-m", "opnai:gpt-5", cwd=tmp_path)
+
+    assert model_of("nothing") is None
+    assert model_of("key", OPENAI_API_KEY="k") == f"openai:{DEFAULT_MODELS['openai']}"
+    assert model_of("configured", **own, OPENAI_API_KEY="k") == ["openai:gpt-5-mini", "test"]
+    assert model_of("named", "-m", "anthropic:claude-haiku-4-5", **own) == "anthropic:claude-haiku-4-5"
+    assert wrong.err == "error: the model 'opnai:gpt-5' names an unknown provider. Did you mean `openai:gpt-5`?\n"
+    assert not (tmp_path / "wrong").exists()
+
+
+def test_init_adds_to_a_repository_what_it_lacks(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".gitignore").write_text("mine\n")
+
+    made = run_many({"root": (["init"], tmp_path, b""), "below": (["init", "below"], tmp_path, b"")})
+
+    assert (tmp_path / ".gitignore").read_text() == "mine\n"
+    assert (tmp_path / ".github" / "workflows" / "agents.yml").is_file()
+    assert made["below"].code == 0
+    assert (tmp_path / "below" / ".gitignore").is_file()
+    assert not (tmp_path / "below" / ".github").exists()
 
 
 @pytest.mark.slow

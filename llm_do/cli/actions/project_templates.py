@@ -6,7 +6,34 @@ from collections.abc import Mapping
 
 from llm_do._startup.frozen import frozen
 
-__all__ = ["TEMPLATES", "Template"]
+__all__ = ["IGNORED", "TEMPLATES", "WORKFLOW", "Template"]
+
+IGNORED = """\
+# What runs leave behind, keys of providers, and what Python compiles.
+.llm-do/
+.env
+__pycache__/
+"""
+"""The `.gitignore` of a new project."""
+
+WORKFLOW = """\
+# Checks and tests the project; no model is asked, so no key is needed.
+name: agents
+on: [push, pull_request]
+permissions: {contents: read}
+jobs:
+  agents:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v4
+        with: {submodules: true}
+      - uses: actions/setup-python@v5
+        with: {python-version: "3.12"}
+      - run: pip install ./llm-do  # a checkout of llm-do in the repository, such as a submodule
+      - run: llm-do check --strict --format github --trust
+      - run: llm-do test
+"""
+"""The workflow that checks a new project on GitHub."""
 
 
 @frozen
@@ -15,7 +42,7 @@ class Template:
 
     Args:
         about: What it shows, in a line.
-        files: Path to text; in project.json, NAME is replaced by the project's name as JSON.
+        files: Path to text; in project.json, NAME is replaced by the project's name as JSON, and MODEL by a line.
     """
 
     about: str
@@ -27,7 +54,7 @@ _PROJECT = """\
   "$schema": ".schema/project.schema.json",
   "version": 1,
   "name": NAME,
-"""
+MODEL"""
 """The beginning of every template's project.json."""
 
 _TEST = '''\
@@ -46,6 +73,7 @@ HERE = Path(__file__).parent
 """The beginning of every template's test."""
 
 _CASES = """\
+# yaml-language-server: $schema=../.schema/tests.schema.json
 # What `llm-do test` runs. The model is a script here; without it the tests use recordings of the project's own model.
 defaults: { model: "script:tests/answers.yaml" }
 """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -20,35 +19,12 @@ __all__ = [
     "Project",
     "Store",
     "Trust",
-    "agents_here",
 ]
 
 PROJECT_HELP = "Folder, manifest or .agent file; by default the project of the current folder."
 
 IMPORT_SECONDS = 30.0
 """What `ImportSeconds` is by default."""
-
-
-def agents_here(incomplete: str) -> list[str]:
-    """The current project's agents whose names start with `incomplete`, for the shell's completion."""
-    import re
-
-    from llm_do.errors import LlmDoError
-    from llm_do.linker.sources.project_root import find_project
-
-    own_name = re.compile(r"^name:\s*[\"']?([A-Za-z_][\w.-]*)", re.MULTILINE)
-    try:
-        root = find_project(Path.cwd()).root
-    except (LlmDoError, OSError):
-        return []
-    names: list[str] = []
-    for path in [*root.glob("*.agent"), *root.glob("*/*.agent"), *root.glob("*/*/*.agent")][:1000]:
-        try:
-            found = own_name.search(path.read_text(encoding="utf-8", errors="replace")[:4000])
-        except OSError:
-            continue
-        names.append(found[1] if found else path.stem)
-    return sorted({name for name in names if name.startswith(incomplete)})
 
 
 Project = Annotated[

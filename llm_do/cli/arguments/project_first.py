@@ -27,6 +27,8 @@ class ProjectFirst(LeanCommand):
         required = sum(param.required for param in others)
         if places and (named or len(places) <= required or not is_project(args[places[0]])):
             args = [*args[: places[0]], "", *args[places[0] :]]
+        elif ctx.resilient_parsing and not places and others:
+            args = [*args, ""]  # so that the shell completes what a single argument usually is
         left = super().parse_args(ctx, args)
         ctx.params["project"] = ctx.params.get("project") or None
         return left

@@ -16,6 +16,7 @@ import typer
 from llm_do._startup.frozen import frozen
 from llm_do._startup.plain_commands import TIME, time_parser
 from llm_do.cli.arguments import parameters as p
+from llm_do.cli.arguments.completions import agents_here, models_here, threads_here
 from llm_do.runtime.session.run_options import EntryOptions, RuntimeOptions
 
 __all__ = [
@@ -30,7 +31,7 @@ __all__ = [
 
 T = TypeVar("T")
 
-_COMPLETIONS: dict[str, Callable[[str], list[str]]] = {"entry": p.agents_here}
+_COMPLETIONS: dict[str, Callable[[str], list[str]]] = {"entry": agents_here, "thread_id": threads_here}
 
 
 @frozen
@@ -66,7 +67,11 @@ class SessionOptions:
     models: Annotated[
         tuple[str, ...],
         typer.Option(
-            "-m", "--model", metavar="[NAME=]MODEL", help="The model of every agent, or of the one named; repeatable."
+            "-m",
+            "--model",
+            metavar="[NAME=]MODEL",
+            help="The model of every agent, or of the one named; repeatable.",
+            autocompletion=models_here,
         ),
     ] = ()
     approve_all: Annotated[bool, typer.Option("--approve-all", help="Allow every call that needs approval.")] = False

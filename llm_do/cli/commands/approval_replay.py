@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from llm_do.cli.arguments import parameters as p
+from llm_do.cli.arguments.completions import runs_here
 from llm_do.cli.arguments.moments import moment_parser
 
 __all__ = ["replay"]
@@ -37,7 +38,16 @@ def replay(
             show_default=False,
         ),
     ] = None,
-    run: Annotated[str | None, typer.Option("--run", metavar="ID", help="Only this run.", show_default=False)] = None,
+    run: Annotated[
+        str | None,
+        typer.Option(
+            "--run",
+            metavar="ID",
+            help="Only this run.",
+            show_default=False,
+            autocompletion=runs_here,
+        ),
+    ] = None,
     store: p.Store = None,
     form: p.Form = "text",
     trust: p.Trust = False,

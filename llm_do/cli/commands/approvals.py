@@ -10,6 +10,7 @@ import typer
 
 from llm_do._startup.plain_commands import LeanCommand, LeanGroup
 from llm_do.cli.arguments import parameters as p
+from llm_do.cli.arguments.completions import agents_here, runs_here
 from llm_do.cli.arguments.project_first import ProjectFirst
 from llm_do.cli.commands.approval_replay import replay
 
@@ -123,7 +124,13 @@ def pending(
     named: p.OfProject = None,
     place: p.Store = None,
     run: Annotated[
-        str | None, typer.Option("--run", metavar="RUN_ID", help="Only this run's, by its id or a prefix of it.")
+        str | None,
+        typer.Option(
+            "--run",
+            metavar="RUN_ID",
+            help="Only this run's, by its id or a prefix of it.",
+            autocompletion=runs_here,
+        ),
     ] = None,
     form: p.Form = "text",
     _debug: p.Debug = False,
@@ -271,7 +278,7 @@ def explain(
             metavar="[AGENT] TOOL [ARGS]...",
             help="The agent or its call path, the tool, and its arguments: JSON, NAME=VALUE, or text for the main one.",
             show_default=False,
-            autocompletion=p.agents_here,
+            autocompletion=agents_here,
         ),
     ],
     named: p.OfProject = None,

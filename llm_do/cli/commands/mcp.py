@@ -8,6 +8,7 @@ import typer
 
 from llm_do._startup.plain_commands import TIME, LeanCommand, time_parser
 from llm_do.cli.arguments import parameters as p
+from llm_do.cli.arguments.completions import agents_here, models_here
 from llm_do.cli.arguments.run_options import InputOptions, OutputOptions, SessionOptions
 
 __all__ = ["app"]
@@ -26,13 +27,17 @@ def mcp(
             "--only",
             metavar="NAME",
             help="Offer this agent, flow or function alone; repeatable.",
-            autocompletion=p.agents_here,
+            autocompletion=agents_here,
         ),
     ] = None,
     model: Annotated[
         list[str] | None,
         typer.Option(
-            "-m", "--model", metavar="[NAME=]MODEL", help="The model of every agent, or of the one named; repeatable."
+            "-m",
+            "--model",
+            metavar="[NAME=]MODEL",
+            help="The model of every agent, or of the one named; repeatable.",
+            autocompletion=models_here,
         ),
     ] = None,
     allow: Annotated[

@@ -9,6 +9,7 @@ import typer
 
 from llm_do._startup.plain_commands import LeanGroup
 from llm_do.cli.arguments import parameters as p
+from llm_do.cli.arguments.completions import runs_here, threads_here
 from llm_do.cli.arguments.moments import moment_parser
 from llm_do.cli.arguments.project_first import ProjectFirst
 
@@ -40,7 +41,15 @@ def list_runs(
     project: p.Project = None,
     named: p.OfProject = None,
     place: p.Store = None,
-    thread: Annotated[str | None, typer.Option("--thread", metavar="ID", help="Only runs of this thread.")] = None,
+    thread: Annotated[
+        str | None,
+        typer.Option(
+            "--thread",
+            metavar="ID",
+            help="Only runs of this thread.",
+            autocompletion=threads_here,
+        ),
+    ] = None,
     status: Annotated[
         list[str] | None,
         typer.Option("--status", metavar="STATUS", help="Only runs that ended like this; repeatable."),
@@ -138,7 +147,10 @@ def show(
     run: Annotated[
         str | None,
         typer.Argument(
-            metavar="RUN_ID", help="The run's id or a prefix of it; by default the most recent run.", show_default=False
+            metavar="RUN_ID",
+            help="The run's id or a prefix of it; by default the most recent run.",
+            show_default=False,
+            autocompletion=runs_here,
         ),
     ] = None,
     named: p.OfProject = None,
@@ -216,12 +228,20 @@ def compare(
     first: Annotated[
         str | None,
         typer.Argument(
-            metavar="RUN_ID", help="A run's id or a prefix of it; by default the run before.", show_default=False
+            metavar="RUN_ID",
+            help="A run's id or a prefix of it; by default the run before.",
+            show_default=False,
+            autocompletion=runs_here,
         ),
     ] = None,
     second: Annotated[
         str | None,
-        typer.Argument(metavar="RUN_ID", help="The other run's; by default the most recent run.", show_default=False),
+        typer.Argument(
+            metavar="RUN_ID",
+            help="The other run's; by default the most recent run.",
+            show_default=False,
+            autocompletion=runs_here,
+        ),
     ] = None,
     named: p.OfProject = None,
     place: p.Store = None,
@@ -254,7 +274,15 @@ def compare(
 def drop(
     *,
     project: p.Project = None,
-    run: Annotated[str, typer.Argument(metavar="RUN_ID", help="The run's id or a prefix of it.", show_default=False)],
+    run: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN_ID",
+            help="The run's id or a prefix of it.",
+            show_default=False,
+            autocompletion=runs_here,
+        ),
+    ],
     named: p.OfProject = None,
     place: p.Store = None,
     _debug: p.Debug = False,

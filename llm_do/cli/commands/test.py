@@ -8,6 +8,7 @@ import typer
 
 from llm_do._startup.plain_commands import LeanCommand
 from llm_do.cli.arguments import parameters as p
+from llm_do.cli.arguments.completions import models_here, runs_here
 
 __all__ = ["app"]
 
@@ -51,6 +52,7 @@ def run(
             "-m",
             metavar="[NAME=]MODEL",
             help="The model of every agent, or of one; may be repeated.",
+            autocompletion=models_here,
             show_default=False,
         ),
     ] = None,
@@ -86,7 +88,11 @@ def run(
     past: Annotated[
         str | None,
         typer.Option(
-            "--from", metavar="RUN", help="Make a test of a recorded run, by its id or a prefix.", show_default=False
+            "--from",
+            metavar="RUN",
+            help="Make a test of a recorded run, by its id or a prefix.",
+            show_default=False,
+            autocompletion=runs_here,
         ),
     ] = None,
     store: p.Store = None,

@@ -8,6 +8,7 @@ import typer
 
 from llm_do._startup.plain_commands import LeanGroup
 from llm_do.cli.arguments import parameters as p
+from llm_do.cli.arguments.completions import threads_here
 from llm_do.cli.arguments.project_first import ProjectFirst
 
 app = typer.Typer(
@@ -19,7 +20,14 @@ app = typer.Typer(
 )
 
 User = Annotated[str | None, typer.Option("--user", metavar="ID", help="The thread's user.")]
-Thread = Annotated[str, typer.Argument(metavar="THREAD", help="The thread's id.")]
+Thread = Annotated[
+    str,
+    typer.Argument(
+        metavar="THREAD",
+        help="The thread's id.",
+        autocompletion=threads_here,
+    ),
+]
 
 
 @app.command("list", cls=ProjectFirst)
@@ -53,7 +61,10 @@ def show(
     thread: Annotated[
         str | None,
         typer.Argument(
-            metavar="THREAD", help="The thread's id; by default the most recent thread.", show_default=False
+            metavar="THREAD",
+            help="The thread's id; by default the most recent thread.",
+            show_default=False,
+            autocompletion=threads_here,
         ),
     ] = None,
     named: p.OfProject = None,

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from llm_do.cli.arguments import parameters as p
+from llm_do.cli.arguments.completions import agents_here
 from llm_do.cli.arguments.project_first import ProjectFirst
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -20,7 +21,7 @@ def tools(
     agent: Annotated[
         str | None,
         typer.Argument(
-            metavar="AGENT", help="One agent; by default all.", show_default=False, autocompletion=p.agents_here
+            metavar="AGENT", help="One agent; by default all.", show_default=False, autocompletion=agents_here
         ),
     ] = None,
     named: p.OfProject = None,

@@ -8,6 +8,7 @@ import typer
 
 from llm_do.cli.arguments import parameters as p
 from llm_do.cli.arguments.batch_options import with_batch_options
+from llm_do.cli.arguments.completions import agents_here, batches_here
 from llm_do.cli.arguments.project_first import ProjectFirst
 from llm_do.cli.arguments.run_options import CommandOptions
 
@@ -27,7 +28,7 @@ def map_inputs(
             metavar="ENTRY",
             help="An agent, flow or function of the project, instead of its entry.",
             show_default=False,
-            autocompletion=p.agents_here,
+            autocompletion=agents_here,
         ),
     ] = None,
     file: Annotated[
@@ -53,7 +54,12 @@ def map_inputs(
     ] = None,
     batch: Annotated[
         str | None,
-        typer.Option("--batch", metavar="ID", help="The batch's id; by default the same for the same file and entry."),
+        typer.Option(
+            "--batch",
+            metavar="ID",
+            help="The batch's id; by default the same for the same file and entry.",
+            autocompletion=batches_here,
+        ),
     ] = None,
     retry: Annotated[
         Literal["failed"] | None, typer.Option("--retry", help="Run the inputs again that have failed.")

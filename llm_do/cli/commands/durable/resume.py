@@ -8,6 +8,7 @@ import typer
 
 from llm_do._startup.plain_commands import LeanCommand
 from llm_do.cli.arguments import parameters as p
+from llm_do.cli.arguments.completions import runs_here
 from llm_do.cli.arguments.run_options import InputOptions, OutputOptions, SessionOptions
 
 __all__ = ["app"]
@@ -17,7 +18,15 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 @app.command(cls=LeanCommand)
 def resume(
-    run: Annotated[str, typer.Argument(metavar="RUN_ID", help="The run's id or a prefix of it.", show_default=False)],
+    run: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN_ID",
+            help="The run's id or a prefix of it.",
+            show_default=False,
+            autocompletion=runs_here,
+        ),
+    ],
     *,
     named: p.OfProject = None,
     in_flight: Annotated[

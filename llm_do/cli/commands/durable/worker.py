@@ -8,6 +8,7 @@ import typer
 
 from llm_do.cli.arguments import parameters as p
 from llm_do.cli.arguments.batch_options import with_batch_options
+from llm_do.cli.arguments.completions import batches_here
 from llm_do.cli.arguments.project_first import ProjectFirst
 from llm_do.cli.arguments.run_options import CommandOptions
 
@@ -24,7 +25,12 @@ def worker(
     concurrency: Annotated[int, typer.Option("--concurrency", metavar="N", min=1, help="Runs at once.")] = 10,
     batch: Annotated[
         str | None,
-        typer.Option("--batch", metavar="ID", help="Work on this batch only; by default on all of the project."),
+        typer.Option(
+            "--batch",
+            metavar="ID",
+            help="Work on this batch only; by default on all of the project.",
+            autocompletion=batches_here,
+        ),
     ] = None,
     exit_when_empty: Annotated[
         bool, typer.Option("--exit-when-empty", help="End when nothing is left to do, instead of waiting for more.")

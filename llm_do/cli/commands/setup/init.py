@@ -1,4 +1,4 @@
-"""`llm-do init`: creates a small project that runs, with a test and an editor schema. It never overwrites."""
+"""`llm-do init`: creates a small project that runs, with tests, a workflow and schemas. It never overwrites."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 
 from llm_do._startup.plain_commands import LeanCommand
 from llm_do.cli.arguments import parameters as p
+from llm_do.cli.arguments.completions import models_here
 
 __all__ = ["app"]
 
@@ -25,13 +26,25 @@ def init(
             "--template", help="An agent, Python code that calls agents, a toolkit, or a flow.", show_default=False
         ),
     ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "-m",
+            "--model",
+            metavar="MODEL",
+            help="The project's model; by default the one you have configured, or that of a provider whose key is set.",
+            show_default=False,
+            autocompletion=models_here,
+        ),
+    ] = None,
     _debug: p.Debug = False,
 ) -> int:
-    """Create a small project that runs: an agent, a tool, a test and an editor schema. It never overwrites.
+    """Create a small project that runs: an agent, a tool, tests, a workflow, editor schemas. It never overwrites.
 
     \b
     Examples:
       llm-do init hello && llm-do run hello
+      llm-do init hello --model openai:gpt-5-mini
       llm-do init rooms --template toolkit
     """
     import json
@@ -43,19 +56,64 @@ def init(
     results = claim_stdout()
     disable_plugins()
     from llm_do.cli.actions.project_templates import TEMPLATES
-    from llm_do.formats.editor_schema import project_schema
+    from llm_do.formats.editor_schema import agent_schema, cases_schema, project_schema
 
     root = user_path(folder)
+    models = _models(root, model)
     name = json.dumps(root.resolve().name or "project", ensure_ascii=False)
     files = dict(TEMPLATES[template or _ask_template()].files)
-    files["project.json"] = files["project.json"].replace("NAME", name)
-    files[".schema/project.schema.json"] = json.dumps(project_schema(), indent=2) + "\n"
+    named = json.dumps(models[0] if len(models) == 1 else models, ensure_ascii=False)
+    line = f'  "model": {named},\n' if models else ""
+    files["project.json"] = files["project.json"].replace("NAME", name).replace("MODEL", line)
+    for kind, schema in (("project", project_schema), ("agent", agent_schema), ("tests", cases_schema)):
+        files[f".schema/{kind}.schema.json"] = json.dumps(schema(), indent=2) + "\n"
     own = _is_empty(root)
-    write(root, files, results.write)
+    write(root, files | _repository_files(root), results.write)
     if own:
         _trust(root)
-    warn(_next_steps(folder))
+    warn(_next_steps(folder, models))
     return 0
+
+
+def _models(root: Path, named: str | None) -> list[str]:
+    """The models that the manifest names: the one of the command line, the configured ones, or that of a key; or none.
+
+    What is written are names of models, as no one else who works on the project has this person's aliases.
+    """
+    import os
+
+    from llm_do.models.aliases import known_aliases, resolve_aliases
+    from llm_do.models.providers.key_files import with_keys
+    from llm_do.models.providers.model_names import check_model_name, default_model
+    from llm_do.models.user_config import load_user_config
+    from llm_do.runtime.session.provider_keys import project_keys
+
+    if named is not None:
+        models = resolve_aliases(named)
+        for each in models:
+            check_model_name(each, aliases=known_aliases({}))
+        return list(models)
+    configured = resolve_aliases(load_user_config().model)
+    if configured:
+        return list(configured)
+    found = default_model(with_keys(os.environ, project_keys(root)))
+    return [found] if found is not None else []
+
+
+def _repository_files(root: Path) -> dict[str, str]:
+    """What the project's repository needs and doesn't have: a `.gitignore` file, and at its root a workflow."""
+    import os
+
+    from llm_do.cli.actions.project_templates import IGNORED, WORKFLOW
+
+    files: dict[str, str] = {}
+    if not os.path.lexists(root / ".gitignore"):
+        files[".gitignore"] = IGNORED
+    inside = any(os.path.lexists(above / ".git") for above in root.resolve().parents)
+    workflow = ".github/workflows/agents.yml"
+    if not inside and not os.path.lexists(root / workflow):
+        files[workflow] = WORKFLOW
+    return files
 
 
 def _is_empty(root: Path) -> bool:
@@ -134,7 +192,7 @@ def write(root: Path, files: dict[str, str], report: Callable[[str], object]) ->
         ) from error
 
 
-def _next_steps(folder: str) -> str:
+def _next_steps(folder: str, models: list[str]) -> str:
     import shlex
 
     from llm_do.models.catalog import available_models
@@ -142,10 +200,12 @@ def _next_steps(folder: str) -> str:
     where = "" if folder == "." else f" {shlex.quote(folder)}"
     script = shlex.quote(f"script:{'' if folder == '.' else folder.rstrip('/') + '/'}tests/answers.yaml")
     usable = {info.name: info for info in available_models()}
-    if usable["local"].usable:
+    if models:
+        model = f"with {', '.join(models)}, which project.json names:"
+    elif usable["local"].usable:
         model = "with the local model, offline, or with the provider whose key is set:"
     else:
-        model = "with a model (`llm-do models` lists them; `llm-do models pull` downloads a local one):"
+        model = "once a key such as OPENAI_API_KEY is set, or a small model downloaded (`llm-do models pull`):"
     return (
         f"\nIt runs {model}\n"
         f"  llm-do run{where}\n"
