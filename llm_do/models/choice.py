@@ -9,7 +9,14 @@ from typing import Literal
 from llm_do._startup.frozen import frozen
 from llm_do.errors import ModelUnavailableError
 from llm_do.models.aliases import Aliases, resolve_aliases
-from llm_do.models.providers.model_names import ModelOverride, anchor_path, available_keys, default_model
+from llm_do.models.providers.model_names import (
+    DEFAULT_MODELS,
+    PROVIDERS,
+    ModelOverride,
+    anchor_path,
+    available_keys,
+    default_model,
+)
 from llm_do.models.user_config import load_user_config
 from llm_do.text.globs import matches_any
 
@@ -97,9 +104,24 @@ def _no_model_error(
     keys = available_keys(environ)
     local = "`--model local` runs the local model" if local_available() else f"{GET_LOCAL} install the model `local`"
     found = f" ({', '.join(keys)} is set, so its provider's models are available)" if keys else ""
+    moved = _moved_provider(environ)
+    if moved is not None:
+        variable, name = moved
+        names = " and ".join([*keys, variable])
+        found = f" ({names} {'are' if keys else 'is'} set; a model of that server is named `{name}`)"
     return ModelUnavailableError(
         f"agent {agent!r} has no model",
-        hint=f"name one with `--model PROVIDER:NAME`, in `model` of the agent's file or the manifest, or in "
-        f"LLM_DO_MODEL{found}; {local}",
+        hint=f"name one with `--model PROVIDER:NAME`, in `model` of the agent's file, the manifest or your "
+        f"config.toml, or in LLM_DO_MODEL{found}; {local}",
         file=file,
     )
+
+
+def _moved_provider(environ: Mapping[str, str]) -> tuple[str, str] | None:
+    """The variable that gives a provider with a default model an address of its own, and how its models are named."""
+    for prefix in DEFAULT_MODELS:
+        info = PROVIDERS[prefix]
+        if info.base_url is not None and environ.get(info.base_url):
+            # Servers that speak OpenAI's protocol have its chat completions; few have the Responses API.
+            return info.base_url, "openai-chat:NAME" if prefix == "openai" else f"{prefix}:NAME"
+    return None
