@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from llm_do._startup.frozen import frozen
-from llm_do.cli.arguments.bare_agent import mistaken_path
+from llm_do.cli.arguments.mistaken_path import mistaken_path
 from llm_do.cli.arguments.usage_hints import hint_for_words
 from llm_do.cli.process.streams import write_stderr
 from llm_do.errors import UsageError
