@@ -29,11 +29,13 @@ class Available:
         shell: The toolset that has `shell`.
         agents: The names of agents in the project by the names that their writers gave them.
         servers: The toolsets that are MCP servers.
+        models: The aliases of models.
     """
 
     shell: str
     agents: Mapping[str, str] = field(default_factory=dict[str, str])
     servers: frozenset[str] = frozenset()
+    models: frozenset[str] = frozenset()
 
 
 def agent_text(draft: Draft, name: str, available: Available) -> str:
@@ -62,8 +64,9 @@ def agent_text(draft: Draft, name: str, available: Available) -> str:
     lines = [f"name: {_scalar(name)}"]
     if draft.description:
         lines.append(f"description: {_prose(draft.description)}")
-    if draft.model is not None:
-        lines.append(f"model: {_scalar(draft.model)}")
+    model = draft.alias if draft.alias in available.models else draft.model
+    if model is not None:
+        lines.append(f"model: {_scalar(model)}")
     if draft.thinking is not None:
         lines.append(f"model_settings: {{thinking: {draft.thinking}}}")
     lines += _toolset_lines(toolsets_of(draft, available))

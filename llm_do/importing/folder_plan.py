@@ -9,7 +9,7 @@ from llm_do._startup.frozen import frozen
 from llm_do.importing.agent_text import Available, agent_text, toolsets_of
 from llm_do.importing.frontmatter import NotAnAgentError, UnreadableFileError
 from llm_do.importing.tool_names import Granted
-from llm_do.importing.translation import Draft, Note, translate
+from llm_do.importing.translation import ALIASES, Draft, Note, translate
 
 __all__ = ["FOLDER", "ImportPlan", "SourceFile", "SourceNote", "Target", "plan_import"]
 
@@ -60,6 +60,7 @@ class Target:
         exists: Whether it has a manifest.
         shell: Its toolset for commands, if it has one.
         servers: Its toolsets that are MCP servers.
+        models: Its aliases of models.
         taken: Names that its own agents, toolsets, flows and functions have, each with its file.
     """
 
@@ -67,6 +68,7 @@ class Target:
     exists: bool = False
     shell: str | None = None
     servers: frozenset[str] = frozenset()
+    models: frozenset[str] = frozenset()
     taken: Mapping[str, str] | None = None
 
 
@@ -125,7 +127,7 @@ def plan_import(sources: Iterable[SourceFile], target: Target) -> ImportPlan:
     shell = target.shell or ("shell_readonly" if target.exists else _free("commands", {each.name for each in named}))
     files: dict[str, str] = {}
     agents = {each.draft.name: each.name for each in reversed(named)}
-    available = Available(shell, agents, target.servers)
+    available = Available(shell, agents, target.servers, target.models if target.exists else frozenset(ALIASES))
     for each in named:
         files[path_of(each.name)] = agent_text(each.draft, each.name, available)
         notes += [SourceNote(each.source.file, note) for note in each.draft.notes]
@@ -133,7 +135,8 @@ def plan_import(sources: Iterable[SourceFile], target: Target) -> ImportPlan:
     if named and not target.exists:
         entry = _entry(named, files, shell)
         uses_shell = any(shell in toolsets_of(each.draft, available) for each in named)
-        files["project.json"] = _manifest(target.title, entry, shell if uses_shell else None)
+        models = sorted({each.draft.alias for each in named if each.draft.alias is not None})
+        files["project.json"] = _manifest(target.title, entry, shell if uses_shell else None, models)
     return ImportPlan(files, notes, refused, others)
 
 
@@ -162,7 +165,7 @@ def _name_all(drafts: Sequence[tuple[SourceFile, Draft]], target: Target, notes:
 
 
 def _is_same(draft: Draft, other: Draft) -> bool:
-    parts = ("name", "description", "granted", "instructions", "model")
+    parts = ("name", "description", "granted", "instructions", "model", "alias")
     return all(getattr(draft, part) == getattr(other, part) for part in parts)
 
 
@@ -190,6 +193,10 @@ def _more_notes(draft: Draft, target: Target, agents: Mapping[str, str]) -> list
         for server in dict.fromkeys(server for server, _ in draft.granted.servers)
         if server not in target.servers
     ]
+    if target.exists and draft.alias is not None and draft.alias not in target.models:
+        entry = f'"{draft.alias}": "{ALIASES[draft.alias]}"'
+        text = f"`model: {draft.alias}` is left to the project: add `{entry}` to `models` in project.json, and use it"
+        notes.append(Note(text, draft.model_line))
     if target.exists and target.shell is None and "shell" in draft.granted.others and not draft.read_only:
         notes.append(
             Note(
@@ -212,13 +219,15 @@ def _entry(written: Sequence[_Named], files: dict[str, str], shell: str) -> str:
     return name
 
 
-def _manifest(title: str, entry: str, shell: str | None) -> str:
+def _manifest(title: str, entry: str, shell: str | None, models: Sequence[str]) -> str:
     document: dict[str, object] = {
         "version": 1,
         "name": title,
         "entry": {"agent": entry},
         "agent_files": [f"{FOLDER}/*.agent"],
     }
+    if models:
+        document["models"] = {name: ALIASES[name] for name in models}
     if shell is not None:
         document["toolsets"] = {shell: {"type": "shell"}}
     document["runtime"] = {"max_steps": _MAX_STEPS}

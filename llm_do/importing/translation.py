@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import PurePath
 
@@ -14,12 +14,18 @@ from llm_do.importing.frontmatter import Field, MarkdownFile, NotAnAgentError, r
 from llm_do.importing.tool_names import EVERYTHING, Granted, grant
 from llm_do.project.tools.builtin_toolsets import BUILTINS
 
-__all__ = ["Draft", "Note", "translate"]
+__all__ = ["ALIASES", "Draft", "Note", "translate"]
 
 MAX_DESCRIPTION = 1024
 """Characters of a tool's description that every provider accepts; an agent that is called is a tool."""
 
-_ALIASES = ("sonnet", "opus", "haiku")
+ALIASES: Mapping[str, str] = {
+    "sonnet": "anthropic:claude-sonnet-5-5",
+    "opus": "anthropic:claude-opus-5-5",
+    "haiku": "anthropic:claude-haiku-5-5",
+}
+"""Claude Code's names for models, and what they stand for in a new manifest."""
+
 _INHERITED = ("", "inherit", "default")
 _EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
 _FOR_PEOPLE = frozenset(
@@ -67,11 +73,13 @@ class Draft:
         description: Its description, empty if it has none.
         granted: What its tools stand for.
         instructions: Its instructions, as they were.
-        model: The model's full name, None to leave it to the project.
+        model: The model's full name, None if it names none.
+        alias: One of `ALIASES` that it names instead.
         max_steps: Model requests in one run, None to leave it to the project.
         thinking: How hard the model thinks, None to leave it to the provider.
         read_only: Whether it may only read.
         tools_line: The line of its tools.
+        model_line: The line of its model.
         notes: What can't be said of it.
     """
 
@@ -80,10 +88,12 @@ class Draft:
     granted: Granted
     instructions: str
     model: str | None = None
+    alias: str | None = None
     max_steps: int | None = None
     thinking: str | None = None
     read_only: bool = False
     tools_line: int = 1
+    model_line: int = 1
     notes: tuple[Note, ...] = ()
 
 
@@ -124,8 +134,24 @@ def translate(text: str, file: str) -> Draft:
     notes.sort(key=lambda note: note.line)
     read_only = mode == "plan"
     listed = fields.get("tools") or fields.get("allowedtools")
-    line = listed.line if listed is not None else 1
-    return Draft(name, description, granted, found.body, model, steps, thinking, read_only, line, tuple(notes))
+    return Draft(
+        name,
+        description,
+        granted,
+        found.body,
+        None if model in ALIASES else model,
+        model if model in ALIASES else None,
+        steps,
+        thinking,
+        read_only,
+        tools_line=_line(listed),
+        model_line=_line(fields.get("model")),
+        notes=tuple(notes),
+    )
+
+
+def _line(field: Field | None) -> int:
+    return field.line if field is not None else 1
 
 
 def valid_name(text: str) -> str:
@@ -217,10 +243,8 @@ def _model(field: Field | None) -> tuple[str | None, list[Note]]:
     name = re.sub(r"\[.*\]$", "", written.lower().rpartition("/")[2])
     if re.fullmatch(r"claude-[a-z0-9-]+", name):
         return f"anthropic:{name}", []
-    if name in _ALIASES:
-        return None, [
-            Note(f"`model: {written}` is left to the project: name one with `model` in project.json", field.line)
-        ]
+    if name in ALIASES:
+        return name, []
     return None, [Note(f"`model: {written}` is no model of Claude, and is left to the project", field.line)]
 
 

@@ -54,6 +54,7 @@ def test_several_subagents_become_a_project_that_passes_check(repository: Path) 
     assert check(repository).err == "shop\nno errors\n"
     manifest = json.loads((repository / "project.json").read_text())
     assert manifest["entry"] == {"agent": "main"}
+    assert manifest["models"] == {"sonnet": "anthropic:claude-sonnet-5-5"}
     assert manifest["toolsets"] == {"commands": {"type": "shell"}}
     assert "toolsets: [reviewer, writer]" in (repository / "agents" / "main.agent").read_text()
     assert not any("bypass" in path.read_text() for path in (repository / "agents").iterdir())
@@ -101,6 +102,7 @@ def test_an_existing_project_keeps_its_manifest_and_its_names(repository: Path) 
     assert (ended.code, ended.out) == (0, "agents/reviewer.agent\nagents/writer-2.agent\n")
     assert "it is called `writer-2`: there is a `writer` already" in ended.err
     assert "`Bash` became `shell_readonly`" in ended.err
+    assert 'reviewer.md:5: `model: sonnet` is left to the project: add `"sonnet": ' in ended.err
     assert '"agent_files": ["agents/*.agent", ...]' in ended.err
     assert "handy" not in (repository / "agents" / "reviewer.agent").read_text()
     assert check(repository).code == 0
@@ -109,17 +111,18 @@ def test_an_existing_project_keeps_its_manifest_and_its_names(repository: Path) 
 def test_tools_of_servers_that_the_project_has_come_along(repository: Path) -> None:
     (repository / "project.json").write_text(
         '{"version": 1, "entry": {"agent": "searcher"}, "agent_files": ["agents/*.agent"],'
-        ' "toolsets": {"github": {"type": "mcp", "command": ["github-server"]}}}'
+        ' "models": {"opus": "test"}, "toolsets": {"github": {"type": "mcp", "command": ["github-server"]}}}'
     )
     (repository / ".claude" / "agents" / "searcher.md").write_text(
-        "---\nname: searcher\ndescription: Searches.\n"
+        "---\nname: searcher\ndescription: Searches.\nmodel: opus\n"
         "tools: mcp__github__get_issue, mcp__github__list_issues, mcp__ghost\n---\nSearch.\n"
     )
 
     ended = run_forked("import", ".claude/agents/searcher.md", cwd=repository)
 
     assert "  github: {include: [get_issue, list_issues]}\n" in (repository / "agents" / "searcher.agent").read_text()
-    assert "searcher.md:4: the tools of the MCP server `ghost` are left out" in ended.err
+    assert "model: opus\n" in (repository / "agents" / "searcher.agent").read_text()
+    assert "searcher.md:5: the tools of the MCP server `ghost` are left out" in ended.err
     assert "`github`" not in ended.err
 
 

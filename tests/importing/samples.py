@@ -218,9 +218,14 @@ _TOOLS: dict[str, Sample] = {
 }
 
 _OTHERS: dict[str, Sample] = {
-    "an alias of a model": Sample(head("tools: Read, Grep", "model: sonnet"), READ_GREP, notes=("`model: sonnet`",)),
+    "an alias of a model": Sample(
+        head("tools: Read, Grep", "model: sonnet"), READ_GREP, notes=(), more={"model": "sonnet"}
+    ),
+    "an alias with a long context": Sample(
+        head("tools: Read, Grep", "model: Opus[1m]"), READ_GREP, notes=(), more={"model": "opus"}
+    ),
     "a commented model": Sample(
-        head("tools: Read, Grep", "model: haiku # fast"), READ_GREP, notes=("`model: haiku` is left to the project",)
+        head("tools: Read, Grep", "model: haiku # fast"), READ_GREP, notes=(), more={"model": "haiku"}
     ),
     "the caller's model": Sample(head("tools: Read, Grep", "model: inherit"), READ_GREP, notes=()),
     "a model's full name": Sample(

@@ -182,7 +182,8 @@ def _target(root: Path) -> Target:
         for name, config in manifest.toolsets.items()
         if config.type == "shell" and not config.read_only and not config.allow
     ]
-    return Target(title, exists=True, shell=shells[0] if shells else None, servers=servers, taken=taken)
+    shell, models = shells[0] if shells else None, frozenset(manifest.models)
+    return Target(title, exists=True, shell=shell, servers=servers, models=models, taken=taken)
 
 
 def _project(root: Path) -> ProjectFiles:
