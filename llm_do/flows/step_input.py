@@ -16,21 +16,21 @@ from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.record.results import output_text
 from llm_do.text.json_data import to_json_data
 
-__all__ = ["private_copy", "step_input"]
+__all__ = ["plain_input", "private_copy", "step_input"]
 
 
 def step_input(found: Registered, value: Any, ctx: CallContext) -> Any:
     """Convert a value to the input of a step."""
     if found.kind == "tool" and not takes_context(found.value):
-        return _arguments(found, _plain(value), ctx)
+        return _arguments(found, plain_input(value), ctx)
     model = _model(found, ctx)
     if model is None or isinstance(value, model):
         return value
     if model is AnyInput:
-        value = _plain(value)
+        value = plain_input(value)
         return cast("Any", value) if isinstance(value, str | Mapping) else {"input": to_json_data(value)}
     if issubclass(model, PromptInput) and not _has_fields_of(model, value):
-        value = _plain(value)
+        value = plain_input(value)
         return value if isinstance(value, PromptInput) else {"input": output_text(value)}
     return cast("Any", value) if isinstance(value, str | Mapping | BaseModel) else to_json_data(value)
 
@@ -67,7 +67,7 @@ def private_copy(value: Any) -> Any:
     return value
 
 
-def _plain(value: Any) -> Any:
+def plain_input(value: Any) -> Any:
     """Convert a flow's input for code: a string if it is only text, else its fields."""
     if isinstance(value, PromptInput) and not value.attachments and type(value) is PromptInput:
         return value.input

@@ -5,14 +5,28 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
-from llm_do.diagnostics.codes.flows import ambiguous_member, clashing_tool, handoff_outside
+from llm_do.diagnostics.codes.flows import (
+    LD513,
+    ambiguous_member,
+    clashing_tool,
+    handoff_outside,
+    two_declarations,
+)
 from llm_do.diagnostics.codes.names import not_an_agent, unknown_member
 from llm_do.diagnostics.diagnostic import Location
 from llm_do.errors import LinkError, UsageError
+from llm_do.formats.flow_steps import StepFile, StepsFile, tree_of
 from llm_do.formats.syntax.flow_expression import FlowSyntaxError, FlowTree, Parallel, Reference, parse_flow
-from llm_do.linker.checks.flow_checks import FlowFault, FlowPosition, delegate_name, find_own_faults, flow_positions
+from llm_do.linker.checks.flow_checks import (
+    FlowFault,
+    FlowPosition,
+    delegate_name,
+    find_condition_faults_of,
+    find_own_faults,
+    flow_positions,
+)
 from llm_do.linker.python.exports import tool_name
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.flow_spec import Aggregate, FlowMode, FlowSpec, handoff_names
@@ -46,6 +60,8 @@ class Swarm(CodedFlow):
     Args:
         agents: The members. The first one starts in mode `handoff`, and leads in mode `team`.
         flow: The steps of a workflow, such as `"a >> (b | c)"`; None runs the members in order.
+        steps: Instead of `flow`, a list of steps as in the manifest: expressions, and objects with `when`, `for_each`
+            or `repeat`.
         mode: `workflow`, `handoff` or `team`.
         max_handoffs: The most handoffs in one run.
         name: The flow's name.
@@ -77,13 +93,14 @@ class Swarm(CodedFlow):
         aggregate: Aggregate | None = None,
         on_error: OnError = "cancel",
         max_concurrency: int | None = None,
+        steps: Sequence[str | Mapping[str, Any]] | None = None,
     ) -> None:
         members = _named_members(name, agents)
         super().__init__(
             name=name,
             mode=mode,
             agents=tuple(known for known, _ in members),
-            tree=_tree(name, flow, mode),
+            tree=_tree(name, flow, mode) if steps is None else _tree_of_steps(name, steps, flow, mode, on_error),
             members=_objects_by_name(name, members),
             separator=separator,
             aggregate=aggregate,
@@ -92,7 +109,7 @@ class Swarm(CodedFlow):
             max_handoffs=max_handoffs,
             description=description,
         )
-        _check(self, flow or "")
+        _check(self, flow if flow is not None else steps or "")
 
 
 class ParallelGroup(CodedFlow):
@@ -228,6 +245,27 @@ def _tree(name: str, flow: str | None, mode: FlowMode) -> FlowTree | None:
         raise _link_error(name, flow, [fault]) from error
 
 
+def _tree_of_steps(name: str, steps: object, flow: str | None, mode: FlowMode, on_error: OnError) -> FlowTree | None:
+    """Return the tree of steps in code, which are checked as those of a manifest."""
+    from pydantic import TypeAdapter, ValidationError
+
+    if flow is not None:
+        raise LinkError(two_declarations(name, "flow").message, hint="Omit `flow`.")
+    if mode != "workflow":
+        raise LinkError(f"the flow {name!r} has steps, but its mode is {mode}", hint="Omit `steps`.")
+    try:
+        parsed = TypeAdapter[list[StepFile]](StepsFile).validate_python(steps)
+    except ValidationError as error:
+        first = error.errors()[0]
+        at = ".".join(str(key) for key in ("steps", *first["loc"]) if not str(key).startswith("<"))
+        raise LinkError(f"the flow {name!r}: {at}: {first['msg']}", hint=LD513.fix) from error
+    try:
+        return tree_of(parsed, on_error)
+    except FlowSyntaxError as error:
+        position = FlowPosition("steps", start=error.start, end=error.end, keys=error.keys)
+        raise _link_error(name, cast("Sequence[Any]", steps), [FlowFault(error.problem, position)]) from error
+
+
 def _check_arguments(flow: FlowSpec) -> None:
     """Check that the arguments of a flow in code are ones that a manifest would accept."""
     name, most, handoffs = flow.name, flow.max_concurrency, flow.max_handoffs
@@ -251,7 +289,7 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
-def _check(flow: FlowSpec, text: str) -> None:
+def _check(flow: FlowSpec, text: str | Sequence[Any]) -> None:
     _check_arguments(flow)
     faults = [*find_own_faults(flow), *_find_non_agents(flow)]
     for name, position in flow_positions(flow):
@@ -267,6 +305,7 @@ def _check(flow: FlowSpec, text: str) -> None:
     lead = flow.members.get(flow.agents[0]) if flow.mode == "team" and flow.agents else None
     if isinstance(lead, AgentSpec):
         faults += _find_clashes(lead, flow.agents[1:])
+    faults += find_condition_faults_of(flow, {})
     if faults:
         raise _link_error(flow.name, text, faults)
 
@@ -289,12 +328,23 @@ def _find_clashes(lead: AgentSpec, workers: Sequence[str]) -> list[FlowFault]:
     ]
 
 
-def _link_error(name: str, text: str, faults: Sequence[FlowFault]) -> LinkError:
+def _link_error(name: str, declared: str | Sequence[Any], faults: Sequence[FlowFault]) -> LinkError:
     """Create the error for a flow in code; its diagnostics are located in the expression instead of a file."""
-    found = [fault.problem.at(_place(name, text, fault.position)) for fault in faults]
+    found = [fault.problem.at(_place(name, _text_at(declared, fault), fault.position)) for fault in faults]
     first = faults[0]
+    text = _text_at(declared, first)
     where = f" at column {first.position.start + 1} of {text!r}" if first.position.start >= 0 else ""
     return LinkError(f"the flow {name!r}: {first.problem.message}{where}", found, hint=first.problem.hint)
+
+
+def _text_at(declared: str | Sequence[Any], fault: FlowFault) -> str:
+    """Return the expression that a fault is in."""
+    if isinstance(declared, str):
+        return declared
+    found: Any = declared
+    for key in fault.position.keys[1:]:
+        found = found[key]
+    return found if isinstance(found, str) else ""
 
 
 def _place(name: str, text: str, position: FlowPosition) -> Location:

@@ -10,6 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Discriminator, Field
 
+from llm_do.formats.flow_steps import StepsFile
 from llm_do.formats.validation.fields import FunctionRef, Models, ModelSettings, Name, Opt, Strict, Text
 
 __all__ = ["CassetteOptions", "CompactionFile", "FlowFile", "StateGate", "ThreadsFile"]
@@ -85,6 +86,9 @@ class WorkflowFile(Strict):
     mode: Literal["workflow"] = Field(description="Sequential and parallel steps.")
     description: Opt[str] = Field(default=None, description="Shown to models when the flow is a tool.")
     flow: Opt[Text] = Field(default=None, description="The expression, such as `a >> (b | c) >> d`.")
+    steps: Opt[StepsFile] = Field(
+        default=None, description="Instead of `flow`, a list of steps, which may be conditional or repeated."
+    )
     agents: list[Name] = Field(default_factory=list[Name], description="The members; without `flow`, in this order.")
     separator: str = Field(default="\n\n", description="Text between the outputs of parallel members.")
     aggregate: Opt[FunctionRef] = Field(

@@ -6,16 +6,18 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from llm_do.diagnostics.codes.flows import clashing_tool
+from llm_do.diagnostics.codes.flows import clashing_tool, two_declarations
 from llm_do.diagnostics.codes.names import wrong_kind
 from llm_do.diagnostics.codes.tools import long_given_name
 from llm_do.diagnostics.diagnostic import Location
+from llm_do.formats.flow_steps import tree_of
 from llm_do.formats.syntax.flow_expression import FlowSyntaxError, FlowTree, offset_in_json, parse_flow
 from llm_do.linker.analysis.inventory import AgentTools
 from llm_do.linker.analysis.names import Names
 from llm_do.linker.checks.flow_checks import (
     FlowPosition,
     delegate_name,
+    find_condition_faults_of,
     find_flow_faults,
     find_own_faults,
     flow_positions,
@@ -64,14 +66,19 @@ def _flow(
         where = files.place("flows", name, "aggregate")
         aggregate = references.function(declared.aggregate, where, 1, "(outputs)")
     tree: FlowTree | None = None
-    if declared.flow is not None:
-        try:
+    node = files.node.at(("flows", name)) if files.node is not None else None
+    if declared.steps is not None and declared.flow is not None:
+        names.report(two_declarations(name, "flow"), _place(node, place, FlowPosition("flow")))
+        return None
+    try:
+        if declared.flow is not None:
             tree = parse_flow(declared.flow)
-        except FlowSyntaxError as error:
-            position = FlowPosition("flow", start=error.start, end=error.end)
-            node = files.node.at(("flows", name)) if files.node is not None else None
-            names.report(error.problem, _place(node, place, position))
-            return None
+        elif declared.steps is not None:
+            tree = tree_of(declared.steps, declared.on_error)
+    except FlowSyntaxError as error:
+        position = FlowPosition("flow", start=error.start, end=error.end, keys=error.keys)
+        names.report(error.problem, _place(node, place, position))
+        return None
     return FlowSpec(
         **common,
         agents=tuple(declared.agents),
@@ -94,7 +101,8 @@ def check_flows(files: ProjectFiles, names: Names) -> None:
             _place, node if registered is not None and registered.value is flow else None, at or Location("")
         )
         _look_up(flow, names, where)
-        for fault in (*find_own_faults(flow), *find_flow_faults(flow, names.taken)):
+        conditions = find_condition_faults_of(flow, names.taken)
+        for fault in (*find_own_faults(flow), *find_flow_faults(flow, names.taken), *conditions):
             names.report(fault.problem, where(fault.position))
 
 
@@ -144,7 +152,7 @@ def _place(node: Node | None, place: Location, position: FlowPosition) -> Locati
     if node is None or not position.key:
         return place
     if position.start >= 0:
-        expression = node.at((position.key,))
+        expression = node.at(position.keys or (position.key,))
         if expression is None:
             return place
         start, end = offset_in_json(expression, position.start), offset_in_json(expression, position.end)

@@ -13,12 +13,16 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.diagnostic import Location
 from llm_do.formats.syntax.flow_expression import (
+    Choice,
     FlowTree,
+    ForEach,
     Parallel,
     Reference,
+    Repeat,
     Serial,
     format_flow,
     names_in,
+    parts_of,
     series_of,
 )
 from llm_do.project.agent_spec import AgentSpec
@@ -39,6 +43,7 @@ __all__ = [
     "every_agent",
     "every_caller",
     "handoff_names",
+    "step_conditions",
     "step_outlines",
 ]
 
@@ -108,6 +113,10 @@ class FlowSpec:
         if self in seen:
             return
         seen.add(self)
+        first = _first_step(self.steps)
+        if isinstance(first, ForEach) or (isinstance(first, Choice) and first.other is None):
+            yield AnyInput  # the step itself reads the input, or passes it on
+            return
         for name in _first(self.steps):
             found = as_member(self, name, registry)
             if found is None:
@@ -181,16 +190,16 @@ class StepOutline:
     """One part of a flow's outline, for drawing it.
 
     Args:
-        kind: `flow`, `serial`, `parallel`, `agent`, `function`, or `unknown`.
-        name: The name of a flow, agent or function; empty for `serial` and `parallel`.
+        kind: `flow`, `serial`, `parallel`, `choice`, `for_each`, `repeat`, `agent`, `function`, or `unknown`.
+        name: The name of a flow, agent or function; empty for other kinds.
         mode: A flow's mode.
-        expression: A workflow's steps as an expression.
+        expression: A workflow's steps as an expression; of a step, its condition, or the list that it is for.
         parts: The parts inside, in order. A handoff flow has its agents, the starting one first; a team has its lead,
             then the workers. Empty for a flow nested in itself.
         to: The names of the agents that an agent may hand over to.
     """
 
-    kind: Literal["flow", "serial", "parallel", "agent", "function", "unknown"]
+    kind: Literal["flow", "serial", "parallel", "choice", "for_each", "repeat", "agent", "function", "unknown"]
     name: str = ""
     mode: FlowMode | None = None
     expression: str = ""
@@ -221,10 +230,9 @@ def _outline(flow: FlowSpec, registry: Mapping[str, Registered], above: tuple[Fl
 def _outline_tree(
     tree: FlowTree, flow: FlowSpec, registry: Mapping[str, Registered], above: tuple[FlowSpec, ...]
 ) -> StepOutline:
-    if isinstance(tree, Serial):
-        return StepOutline("serial", parts=tuple(_outline_tree(step, flow, registry, above) for step in tree.steps))
-    if isinstance(tree, Parallel):
-        return StepOutline("parallel", parts=tuple(_outline_tree(each, flow, registry, above) for each in tree.members))
+    if not isinstance(tree, Reference):
+        parts = tuple(_outline_tree(part, flow, registry, above) for part in parts_of(tree))
+        return _group_outline(tree, parts)
     found = as_member(flow, tree.name, registry)
     if found is None:
         return StepOutline("unknown", tree.name)
@@ -233,6 +241,44 @@ def _outline_tree(
     if found.kind == "agent":
         return StepOutline("agent", tree.name, to=handoff_names(found.value))
     return StepOutline("function", tree.name)
+
+
+def _group_outline(tree: Serial | Parallel | Choice | ForEach | Repeat, parts: tuple[StepOutline, ...]) -> StepOutline:
+    if isinstance(tree, Choice):
+        return StepOutline("choice", expression=tree.when.text, parts=parts)
+    if isinstance(tree, ForEach):
+        return StepOutline("for_each", expression=tree.items.text, parts=parts)
+    if isinstance(tree, Repeat):
+        return StepOutline("repeat", expression=tree.until.text, parts=parts)
+    return StepOutline("serial" if isinstance(tree, Serial) else "parallel", parts=parts)
+
+
+def step_conditions(flow: FlowSpec) -> Mapping[str, str]:
+    """Say of each conditional or repeated step of a workflow when it runs.
+
+    Example:
+        >>> from llm_do.formats.syntax.flow_expression import Choice, Condition
+        >>> tree = Choice(Condition("output.ok"), Reference("a"), Reference("b"))
+        >>> step_conditions(FlowSpec("f", tree=tree))
+        {'a': 'when output.ok', 'b': 'unless output.ok'}
+    """
+    return {step: ", ".join(said) for step, said in _conditions(flow.steps, ()) if said}
+
+
+def _conditions(tree: FlowTree, said: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    if isinstance(tree, Reference):
+        yield tree.name, said
+    elif isinstance(tree, Choice):
+        yield from _conditions(tree.then, (*said, f"when {tree.when.text}"))
+        if tree.other is not None:
+            yield from _conditions(tree.other, (*said, f"unless {tree.when.text}"))
+    elif isinstance(tree, ForEach):
+        yield from _conditions(tree.body, (*said, f"for each of {tree.items.text}, at most {tree.at_most}"))
+    elif isinstance(tree, Repeat):
+        yield from _conditions(tree.body, (*said, f"until {tree.until.text}, at most {tree.at_most} times"))
+    else:
+        for part in parts_of(tree):
+            yield from _conditions(part, said)
 
 
 def handoff_names(spec: AgentSpec) -> tuple[str, ...]:
@@ -245,9 +291,14 @@ def _first(tree: FlowTree) -> Iterator[str]:
     """Yield the names of the steps that receive the flow's own input."""
     if isinstance(tree, Reference):
         yield tree.name
-    elif isinstance(tree, Serial):
-        for step in tree.steps[:1]:
-            yield from _first(step)
     else:
-        for member in tree.members:
-            yield from _first(member)
+        parts = parts_of(tree)
+        for part in parts[:1] if isinstance(tree, Serial) else parts:
+            yield from _first(part)
+
+
+def _first_step(tree: FlowTree) -> FlowTree:
+    """Return the first step of a series, or of what a first step repeats."""
+    while isinstance(tree, Serial | Repeat) and parts_of(tree):
+        tree = parts_of(tree)[0]
+    return tree

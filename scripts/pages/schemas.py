@@ -248,6 +248,8 @@ class Book:
         kinds = {str: "string", list: "array", dict: "object", bool: "boolean"}
         if schema.get("type", "object") != kinds.get(type(data)):
             return False
+        if isinstance(data, dict) and _kind(schema) in schema.get("required", ()) and _kind(schema) not in data:
+            return False
         consts = {key: part["const"] for key, part in schema.get("properties", {}).items() if "const" in part}
         return all(isinstance(data, dict) and data.get(key) == const for key, const in consts.items())
 
@@ -266,7 +268,11 @@ def _targets(part: Schema, path: str) -> Iterator[tuple[str, Schema]]:
 
 
 def _kind(schema: Schema) -> str:
-    consts = [f"{key}: {part['const']}" for key, part in schema.get("properties", {}).items() if "const" in part]
+    properties = schema.get("properties", {})
+    consts = [f"{key}: {part['const']}" for key, part in properties.items() if "const" in part]
+    steps = [key for key in ("when", "for_each", "repeat") if key in schema.get("required", ())]
+    if steps:
+        return steps[0]
     return consts[0] if consts and "version" not in consts[0] else ""
 
 

@@ -241,6 +241,36 @@ def _plan_again(root: Path) -> Project:
     return flow_project(flow, root, planner, executor, agent("s", script("the answer")))
 
 
+def _conditional(root: Path) -> Project:
+    """A flow that repeats an agent, then works on each item of a list, and chooses what comes last."""
+
+    def parts(text: str) -> dict[str, Any]:
+        """Name the parts."""
+        return {"items": ["i1", "i2"], "rounds": text}
+
+    def judge(text: str) -> dict[str, Any]:
+        """Approve the second round."""
+        rounds = text.count("drafter's") + text.count("again")
+        return {"approved": rounds > 1, "text": f"{text} again"}
+
+    def draft(messages: Any, info: Any) -> Any:
+        prompt = next(part.content for message in messages for part in message.parts if part.part_kind == "user-prompt")
+        return f"{prompt} drafter's"
+
+    drafter = agent("drafter", script(calls_of_work("d1"), draft), tools=[work(root)])
+    flow = Swarm(
+        [drafter, judge, parts, worker("each", root, "e1"), worker("last", root, "l1"), worker("never", root, "n1")],
+        steps=[
+            {"repeat": "drafter >> judge", "until": "output.approved", "at_most": 3},
+            {"when": "output.approved", "then": "parts", "else": "never"},
+            {"for_each": "output.items", "do": "each", "concurrency": 2},
+            "last",
+        ],
+        name="flow",
+    )
+    return flow_project(flow, root)
+
+
 MORE_SCENARIOS: dict[str, Callable[[Path], Project]] = {
     "media": _media,
     "mcp": _mcp,
@@ -252,5 +282,6 @@ MORE_SCENARIOS: dict[str, Callable[[Path], Project]] = {
     "collected": _collected,
     "swarm": _swarm,
     "plan_again": _plan_again,
+    "conditional": _conditional,
 }
 """Scenarios by name; `budget` and `cancelled` end with an error."""

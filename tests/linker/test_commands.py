@@ -8,7 +8,8 @@ import sys
 import pytest
 
 from llm_do.formats.editor_schema import agent_schema, cases_schema, project_schema
-from llm_do.ui.reports.project_graph import dot, mermaid, permissions
+from llm_do.ui.reports.graph_languages import dot, mermaid
+from llm_do.ui.reports.project_graph import permissions
 from tests.cli.cli_processes import run, run_forked
 from tests.linker.conftest import Make, agent, manifest
 

@@ -13,7 +13,8 @@ from llm_do.policy.rules import build_policy
 from llm_do.project.flow_spec import FlowSpec
 from llm_do.project.project import EntrySpec, Overrides, Project, RuntimeSettings
 from llm_do.project.registry import Registered, Registry
-from llm_do.ui.reports.project_graph import dot, graph_data, mermaid, permissions, tree
+from llm_do.ui.reports.graph_languages import dot, mermaid
+from llm_do.ui.reports.project_graph import graph_data, permissions, tree
 from tests.support.runs import project_of
 from tests.support.scripted import call, script
 

@@ -91,7 +91,9 @@ def graph(
         if form == "json":
             results.write(_as_json({**data, **admission.as_data(found.left_out)}))
         else:
-            draw = {"mermaid": drawing.mermaid, "dot": drawing.dot}[form]
+            from llm_do.ui.reports import graph_languages
+
+            draw = {"mermaid": graph_languages.mermaid, "dot": graph_languages.dot}[form]
             results.write(draw(data, assertions=permissions))
     return 0
 

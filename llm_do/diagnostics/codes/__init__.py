@@ -30,7 +30,22 @@ from llm_do.diagnostics.codes.code import Code, Problem
 
 __all__ = ["CODES", "Code", "Problem"]
 
-_GROUPS = (files, syntax, shape, names, python, tools, machines, flows, rules, lock, proofs, environment, unused, cases)
+_GROUPS = (
+    files,
+    syntax,
+    shape,
+    names,
+    python,
+    tools,
+    machines,
+    flows,
+    rules,
+    lock,
+    proofs,
+    environment,
+    unused,
+    cases,
+)
 
 CODES: dict[str, Code] = {
     code.id: code

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from llm_do.diagnostics.codes.code import Code, Problem
+from llm_do.text.words import closest_match
 
 LD501 = Code(
     "LD501",
@@ -193,3 +194,108 @@ def clashing_tool(agent: str, tool: str, origin: object, giver: str) -> Problem:
     """A tool of an agent, where it comes from if that is known, and what gives it another one of the name."""
     shown = f" ({origin})" if origin is not None else ""
     return LD507.problem(f"`{agent}` has a tool called `{tool}`{shown}, and {giver} gives it one of that name")
+
+
+LD511 = Code(
+    "LD511",
+    "Malformed condition",
+    "error",
+    "The conditions of a flow, and the expressions for its lists, are JMESPath: names joined by dots, beginning with "
+    "`output`, compared with `==`, `!=`, `<` and `>`, and joined by `&&`, `||` and `!`. Text stands in single quotes, "
+    "numbers in backticks.",
+    "write an expression such as `output.kind == 'refund'` or `output.score > `5``",
+    wrong='"when": "output.kind = refund"',
+    right='"when": "output.kind == \'refund\'"',
+)
+
+
+def malformed_condition(reason: str, hint: str | None = None) -> Problem:
+    """An expression that can't be parsed."""
+    return LD511.problem(f"the condition can't be read: {reason}", hint)
+
+
+def bare_number(number: str) -> Problem:
+    """A number without backticks."""
+    return LD511.problem(f"the number {number} needs backticks", f"write `` `{number}` ``")
+
+
+def long_condition(limit: int) -> Problem:
+    """An expression that is too long."""
+    return LD511.problem(f"the condition is longer than {limit} characters", "compute it in a function step")
+
+
+def deep_condition() -> Problem:
+    """An expression that is nested too deeply."""
+    return LD511.problem("the condition is nested too deeply", "compute it in a function step")
+
+
+def building_condition(what: str) -> Problem:
+    """An expression that makes new data."""
+    return LD511.problem(
+        f"the condition makes {what}, and may only look at the output", "build new data in a function step"
+    )
+
+
+LD512 = Code(
+    "LD512",
+    "Condition about what doesn't exist",
+    "error",
+    "A condition is about `output`, the output of the step before. Where the schema of that output is known, each "
+    "field that a condition reads must be one of its fields: otherwise it would always be null.",
+    "use a field of the output",
+    wrong='"when": "output.kid == \'refund\'"',
+    right='"when": "output.kind == \'refund\'"',
+)
+
+
+def unknown_root(name: str, *, quoted: bool) -> Problem:
+    """A name that isn't `output`."""
+    if quoted:
+        hint = f"write text in single quotes: '{name}'"
+        return LD512.problem(f'"{name}" in double quotes is the name of a field, and there is only `output`', hint)
+    return LD512.problem(
+        f"a condition knows only `output`, not `{name}`", f"write `output.{name}`, or '{name}' for text"
+    )
+
+
+def unknown_field(name: str, path: str, known: Iterable[str]) -> Problem:
+    """A field that the output's schema doesn't have."""
+    names = list(known)
+    near = closest_match(name, names)
+    hint = f"did you mean `{near}`?" if near is not None else f"its fields are {', '.join(sorted(names)[:10])}"
+    return LD512.problem(f"`{path}` has no field `{name}`", hint)
+
+
+def field_of_scalar(name: str, path: str, kind: str) -> Problem:
+    """A field of something that has no fields."""
+    what = "text" if kind == "string" else f"a {kind}"
+    hint = "give the step before an `output` schema with that field" if path == "output" else None
+    return LD512.problem(f"`{path}` is {what}, which has no field `{name}`", hint)
+
+
+def list_needed(text: str, kind: str) -> Problem:
+    """A `for_each` over what is no list."""
+    shown = {"string": "text", "object": "an object"}.get(kind, f"a {kind}")
+    return LD512.problem(f"`for_each` needs a list, and `{text}` is {shown}", "name a field that is a list")
+
+
+LD513 = Code(
+    "LD513",
+    "Malformed steps",
+    "error",
+    "A workflow has either an expression in `flow` or a list of `steps`. A step is an expression, or an object with "
+    "`when` and `then`, `for_each` and `do`, or `repeat`, `until` and `at_most`; they nest 50 levels deep.",
+    "say once what runs",
+    wrong='"flow": "writer", "steps": ["writer"]',
+    right='"steps": ["writer"]',
+)
+
+
+def deep_steps(limit: int) -> Problem:
+    """Steps inside each other that are too deep."""
+    return LD513.problem(f"steps are nested deeper than {limit}", "make inner steps a flow of their own")
+
+
+def two_declarations(flow: str, second: str) -> Problem:
+    """A workflow with `steps` and something else that says what runs."""
+    return LD513.problem(f"the flow `{flow}` has both `steps` and `{second}`", f"omit `{second}`")

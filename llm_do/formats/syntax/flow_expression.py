@@ -1,4 +1,7 @@
-"""Flow expressions, `a >> (b | c) >> d`: the small tree they describe, parsing one, formatting one.
+"""Flow expressions, `a >> (b | c) >> d`: the tree of a flow's steps, parsing an expression, formatting a tree.
+
+Conditional and repeated steps are part of the tree, but expressions have no notation for them:
+`llm_do.formats.flow_steps` reads them.
 
 The linker resolves the names, `llm_do.flows` runs the tree.
 """
@@ -8,22 +11,28 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import field
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.codes import Problem, flows as problems
-from llm_do.formats.syntax.source import Node
+from llm_do.formats.syntax.source import KeyPath, Node
 
 __all__ = [
+    "Choice",
+    "Condition",
     "FlowSyntaxError",
     "FlowTree",
+    "ForEach",
     "Parallel",
     "Reference",
+    "Repeat",
     "Serial",
+    "conditions_in",
     "format_flow",
     "names_in",
     "offset_in_json",
     "parse_flow",
+    "parts_of",
     "series_of",
 ]
 
@@ -38,10 +47,12 @@ class Reference:
     Args:
         name: Name of an agent, a function or a flow.
         start: Offset of its first character.
+        keys: Where the expression is in the flow's declaration.
     """
 
     name: str
     start: int = field(default=0, compare=False)
+    keys: KeyPath = field(default=("flow",), compare=False)
 
 
 @frozen
@@ -58,8 +69,75 @@ class Parallel:
     members: tuple[FlowTree, ...]
 
 
-FlowTree: TypeAlias = Reference | Serial | Parallel
+@frozen
+class Condition:
+    """An expression about the output of the step before, which `llm_do.formats.syntax.condition` understands.
+
+    Args:
+        text: The expression.
+        keys: Where it is in the flow's declaration.
+    """
+
+    text: str
+    keys: KeyPath = field(default=(), compare=False)
+
+
+@frozen
+class Choice:
+    """A step that depends on a condition. Without `other`, the input is passed on if the condition is false."""
+
+    when: Condition
+    then: FlowTree
+    other: FlowTree | None = None
+
+
+@frozen
+class ForEach:
+    """A step that runs for each item of a list, and whose outputs are joined in the order of the items.
+
+    Args:
+        items: Which list.
+        body: What runs for each item.
+        concurrency: The most items worked on at once.
+        on_error: Whether a failing item cancels the others, or they finish.
+        at_most: The most items that the list may have.
+    """
+
+    items: Condition
+    body: FlowTree
+    concurrency: int
+    on_error: Literal["cancel", "collect"]
+    at_most: int
+
+
+@frozen
+class Repeat:
+    """Steps that run again, each time with their last output, until a condition is true.
+
+    Args:
+        body: What is repeated.
+        until: The condition on its output.
+        at_most: The most repetitions.
+    """
+
+    body: FlowTree
+    until: Condition
+    at_most: int
+
+
+FlowTree: TypeAlias = Reference | Serial | Parallel | Choice | ForEach | Repeat
 """A flow's steps."""
+
+
+def parts_of(tree: FlowTree) -> tuple[FlowTree, ...]:
+    """The parts directly inside a tree, in the order in which they are written."""
+    if isinstance(tree, Serial):
+        return tree.steps
+    if isinstance(tree, Parallel):
+        return tree.members
+    if isinstance(tree, Choice):
+        return (tree.then,) if tree.other is None else (tree.then, tree.other)
+    return () if isinstance(tree, Reference) else (tree.body,)
 
 
 class FlowSyntaxError(ValueError):
@@ -69,17 +147,19 @@ class FlowSyntaxError(ValueError):
         problem: What is wrong.
         start: Offset of the first character that is wrong.
         end: Offset after the last one.
+        keys: Where the expression is in the flow's declaration.
     """
 
-    def __init__(self, problem: Problem, start: int, end: int) -> None:
+    def __init__(self, problem: Problem, start: int, end: int, keys: KeyPath = ("flow",)) -> None:
         super().__init__(problem.message)
+        self.keys = keys
         self.problem = problem
         self.start = start
         self.end = end
 
 
-def parse_flow(text: str) -> FlowTree:
-    """Read an expression.
+def parse_flow(text: str, keys: KeyPath = ("flow",)) -> FlowTree:
+    """Read an expression, which is at `keys` in the flow's declaration.
 
     Example:
         >>> format_flow(parse_flow("a>>(b|c)>>d"))
@@ -88,36 +168,63 @@ def parse_flow(text: str) -> FlowTree:
         ... except FlowSyntaxError as error: print(error, error.start)
         a name is missing after `>>` 5
     """
-    reader = _Reader(text, _tokens(text))
-    tree = reader.expression(0)
-    left = reader.peek()
-    if left.kind == ")":
-        raise FlowSyntaxError(problems.unopened_group(), left.start, left.end)
-    if left.kind != "end":
-        raise _no_operator(left)
+    try:
+        reader = _Reader(text, _tokens(text), keys)
+        tree = reader.expression(0)
+        left = reader.peek()
+        if left.kind == ")":
+            raise FlowSyntaxError(problems.unopened_group(), left.start, left.end)
+        if left.kind != "end":
+            raise _no_operator(left)
+    except FlowSyntaxError as error:
+        error.keys = keys
+        raise
     return tree
 
 
 def format_flow(tree: FlowTree) -> str:
-    """Write a tree as an expression that `parse_flow` reads back.
+    """Write a tree as an expression. `parse_flow` reads it back if no step is conditional or repeated.
 
     Example:
         >>> format_flow(Serial((Reference("a"), Parallel((Reference("b"), Reference("c"))))))
         'a >> (b | c)'
+        >>> format_flow(Repeat(Reference("a"), Condition("output.done"), 3))
+        'repeat a until output.done, at most 3 times'
     """
     if isinstance(tree, Reference):
         return tree.name
-    parts, sign = (tree.steps, " >> ") if isinstance(tree, Serial) else (tree.members, " | ")
-    return sign.join(format_flow(part) if isinstance(part, Reference) else f"({format_flow(part)})" for part in parts)
+    if isinstance(tree, Choice):
+        otherwise = f" else {_inside(tree.other)}" if tree.other is not None else ""
+        return f"when {tree.when.text} then {_inside(tree.then)}{otherwise}"
+    if isinstance(tree, ForEach):
+        return f"for each of {tree.items.text} do {_inside(tree.body)}"
+    if isinstance(tree, Repeat):
+        return f"repeat {_inside(tree.body)} until {tree.until.text}, at most {tree.at_most} times"
+    return (" >> " if isinstance(tree, Serial) else " | ").join(map(_inside, parts_of(tree)))
+
+
+def _inside(tree: FlowTree) -> str:
+    return format_flow(tree) if isinstance(tree, Reference) else f"({format_flow(tree)})"
 
 
 def names_in(tree: FlowTree) -> Iterator[Reference]:
     """Every step of a tree, in the order in which they are written."""
     if isinstance(tree, Reference):
         yield tree
-        return
-    for part in tree.steps if isinstance(tree, Serial) else tree.members:
+    for part in parts_of(tree):
         yield from names_in(part)
+
+
+def conditions_in(tree: FlowTree) -> Iterator[Condition]:
+    """Every condition of a tree, and every expression for a list."""
+    if isinstance(tree, Choice):
+        yield tree.when
+    elif isinstance(tree, ForEach):
+        yield tree.items
+    elif isinstance(tree, Repeat):
+        yield tree.until
+    for part in parts_of(tree):
+        yield from conditions_in(part)
 
 
 def series_of(names: Sequence[str]) -> FlowTree:
@@ -202,8 +309,9 @@ def _no_operator(token: _Token) -> FlowSyntaxError:
 class _Reader:
     """Reads tokens from left to right."""
 
-    def __init__(self, text: str, tokens: list[_Token]) -> None:
+    def __init__(self, text: str, tokens: list[_Token], keys: KeyPath) -> None:
         self.text = text
+        self.keys = keys
         self.tokens = tokens
         self.at = 0
 
@@ -233,7 +341,7 @@ class _Reader:
         token = self.peek()
         if token.kind == "name":
             self.take()
-            return Reference(token.text, token.start)
+            return Reference(token.text, token.start, self.keys)
         if token.kind != "(":
             raise self._missing(token)
         self.take()

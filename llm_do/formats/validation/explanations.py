@@ -26,6 +26,7 @@ _EXPECTED: dict[str, str] = {
     "bool_type": "true or false",
     "dict_type": "an object",
     "float_type": "a number",
+    "flow_step": "an expression, or an object with `when`, `for_each` or `repeat`",
     "int_from_float": "a whole number",
     "int_type": "a whole number",
     "list_or_object": "a list or an object",

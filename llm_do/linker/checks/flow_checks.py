@@ -1,4 +1,4 @@
-"""Checks of flows: names, duplicates, cycles, unreachable members.
+"""Checks of flows: names, duplicates, cycles, unreachable members, and conditions against the outputs they are about.
 
 The caller turns the position of a fault in a flow into a location in a file. `llm_do.formats.syntax.flow_expression`
 parses expressions.
@@ -7,10 +7,22 @@ parses expressions.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias, cast
 
 from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.codes import Problem, flows as problems
-from llm_do.formats.syntax.flow_expression import Reference, names_in
+from llm_do.formats.syntax.flow_expression import (
+    Choice,
+    Condition,
+    FlowTree,
+    ForEach,
+    Reference,
+    Repeat,
+    Serial,
+    conditions_in,
+    names_in,
+)
+from llm_do.formats.syntax.source import KeyPath
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.flow_spec import FlowSpec, as_member, handoff_names
 from llm_do.project.registry import Registered
@@ -19,6 +31,7 @@ __all__ = [
     "FlowFault",
     "FlowPosition",
     "delegate_name",
+    "find_condition_faults_of",
     "find_flow_faults",
     "find_own_faults",
     "flow_positions",
@@ -30,13 +43,14 @@ __all__ = [
 class FlowPosition:
     """A position in a flow: the manifest's key, such as `flow`, `agents` or `lead`, or the flow itself if empty.
 
-    `index` is the member of a list; `start` and `end` are offsets in the expression. -1 means none.
+    `index` is the member of a list; `start` and `end` are offsets in the expression, which is at `keys`. -1 means none.
     """
 
     key: str = ""
     index: int = -1
     start: int = -1
     end: int = -1
+    keys: KeyPath = ()
 
 
 @frozen
@@ -145,7 +159,7 @@ def _way_back(
 
 
 def _step(step: Reference) -> FlowPosition:
-    return FlowPosition("flow", start=step.start, end=step.start + len(step.name))
+    return FlowPosition("flow", start=step.start, end=step.start + len(step.name), keys=step.keys)
 
 
 _PLAN = ("planner", "executor", "synthesiser")
@@ -157,3 +171,97 @@ def _listed(flow: FlowSpec, index: int) -> FlowPosition:
     if flow.mode == "team":
         return FlowPosition("lead") if index == 0 else FlowPosition("workers", index - 1)
     return FlowPosition("agents", index)
+
+
+_Schema: TypeAlias = "Mapping[str, Any] | None"
+_TEXT: Mapping[str, Any] = {"type": "string"}
+_DEEPEST = 20
+"""The deepest flows in flows whose outputs are looked up."""
+
+
+def find_condition_faults_of(flow: FlowSpec, registry: Mapping[str, Registered]) -> Iterator[FlowFault]:
+    """Find what is wrong with the conditions of a flow; one without conditions imports nothing."""
+    if flow.tree is None or next(conditions_in(flow.tree), None) is None:
+        return
+    checker = _Checker(flow, registry, [])
+    checker.output(flow.tree, None)
+    yield from checker.faults
+
+
+@frozen
+class _Checker:
+    """Follows the schemas of outputs through the steps of a flow; None is one that isn't known."""
+
+    flow: FlowSpec
+    registry: Mapping[str, Registered]
+    faults: list[FlowFault]
+    depth: int = 0
+
+    def output(self, tree: FlowTree, given: _Schema) -> _Schema:
+        """Return the schema of the output of steps, given that of their input."""
+        if isinstance(tree, Reference):
+            return self._member(tree.name)
+        if isinstance(tree, Serial):
+            for step in tree.steps:
+                given = self.output(step, given)
+            return given
+        if isinstance(tree, Choice):
+            self._check(tree.when, given)
+            then = self.output(tree.then, given)
+            other = self.output(tree.other, given) if tree.other is not None else given
+            return then if then == other else None
+        if isinstance(tree, Repeat):
+            found = self.output(tree.body, None)
+            self._check(tree.until, found)
+            return found
+        if isinstance(tree, ForEach):
+            kind = self._check(tree.items, given).get("type")
+            if isinstance(kind, str) and kind not in ("array", "null"):
+                position = _condition_position(tree.items, 0, len(tree.items.text))
+                self.faults.append(FlowFault(problems.list_needed(tree.items.text, kind), position))
+            self.output(tree.body, None)
+        else:
+            for member in tree.members:
+                self.output(member, given)
+        return _TEXT if self.flow.aggregate is None else None
+
+    def _check(self, condition: Condition, schema: _Schema) -> Mapping[str, Any]:
+        """Check an expression; return the schema of its value, which is empty if it isn't known."""
+        from llm_do.formats.syntax.condition import read_condition
+
+        value, faults = read_condition(condition.text, schema)
+        for fault in faults:
+            self.faults.append(FlowFault(fault.problem, _condition_position(condition, fault.start, fault.end)))
+        return value
+
+    def _member(self, name: str) -> _Schema:
+        found = as_member(self.flow, name, self.registry)
+        if found is None:
+            return None
+        if found.kind == "agent":
+            return _agent_schema(cast("AgentSpec", found.value))
+        inner = found.value
+        if isinstance(inner, FlowSpec) and inner.mode == "workflow" and self.depth < _DEEPEST:
+            return _Checker(inner, self.registry, [], self.depth + 1).output(inner.steps, None)
+        return None
+
+
+def _condition_position(condition: Condition, start: int, end: int) -> FlowPosition:
+    return FlowPosition("steps", start=start, end=end, keys=condition.keys)
+
+
+def _agent_schema(spec: AgentSpec) -> _Schema:
+    """Return the schema of an agent's output, None if it isn't known or another agent may answer instead."""
+    from pydantic import BaseModel
+
+    declared = spec.output_type
+    if spec.handoffs or spec.output_guards:
+        return None
+    if declared is str:
+        return _TEXT
+    if isinstance(declared, dict):
+        return cast("dict[str, Any]", declared)
+    if isinstance(declared, type) and issubclass(declared, BaseModel) and declared.__pydantic_complete__:
+        schema = declared.model_json_schema(mode="serialization", by_alias=False)
+        return schema if declared.model_config.get("extra") != "allow" else None
+    return None

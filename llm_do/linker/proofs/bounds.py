@@ -346,7 +346,7 @@ class _Worst:
                 total = total.larger(found)
             else:
                 found = self.of(edge.target, depth + 1)
-                total += found.times(MAX_TASKS) if flow.mode == "plan" and number == 1 else found
+                total += found.times(MAX_TASKS if flow.mode == "plan" and number == 1 else edge.times)
         return total
 
     def _code(self, node: Node, depth: int) -> Total:
@@ -390,7 +390,7 @@ class _Worst:
             return 1 + (MAX_HANDOFFS if any(True for _ in self._handing_over(entry)) else 0)
         flow = self.graph.flow(entry)
         if flow is not None:
-            steps = len(self.graph.edges(entry)) + (MAX_TASKS if flow.mode == "plan" else 0)
+            steps = sum(edge.times for edge in self.graph.edges(entry)) + (MAX_TASKS if flow.mode == "plan" else 0)
             return steps * (1 + max(MAX_HANDOFFS, self._handoffs(flow)))
         calls = self.graph.calls(entry)
         if calls.repeated is not None or calls.unknown is not None:

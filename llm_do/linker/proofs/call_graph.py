@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.diagnostic import Location
-from llm_do.formats.syntax.flow_expression import FlowTree, Parallel, Reference, Serial
+from llm_do.formats.syntax.flow_expression import FlowTree, ForEach, Reference, Repeat, Serial, parts_of
 from llm_do.linker.analysis.code_calls import CodeCalls, calls_in, context_parameter
 from llm_do.linker.analysis.inventory import AgentTools, Inventory, KnownTool, Origin
 from llm_do.policy.tool_facts import ToolFacts
@@ -65,6 +65,7 @@ class Edge:
         step: What a flow puts into the call path before the name, such as `2/`.
         moves: Whether the callee takes the caller's place in the call path, as with a handoff.
         place: Where code makes the call.
+        times: The most times that a flow makes the call in one run of its own.
     """
 
     target: Node
@@ -73,6 +74,7 @@ class Edge:
     step: str = ""
     moves: bool = False
     place: Location | None = None
+    times: int = 1
 
     def path_after(self, path: tuple[str, ...]) -> tuple[str, ...]:
         """Return the call path of what is called, given the caller's.
@@ -251,19 +253,19 @@ class CallGraph:
         if flow is None:
             return
         if flow.mode == "workflow":
-            steps: Iterator[tuple[str, str]] = _positions(flow.steps, "")
+            steps: Iterator[tuple[str, str, int]] = _positions(flow.steps, "", 1)
         elif flow.mode == "plan":
-            steps = zip(flow.agents, ("1/", "2/1/", "3/"), strict=False)
+            steps = zip(flow.agents, ("1/", "2/1/", "3/"), (1, 1, 1), strict=False)
         else:
-            steps = iter([(name, "1/") for name in flow.agents[:1]])
+            steps = iter([(name, "1/", 1) for name in flow.agents[:1]])
             if flow.mode == "handoff":  # a conversation continues with whoever was in control
-                steps = iter([(name, "1/") for name in flow.agents])
-        for name, step in steps:
+                steps = iter([(name, "1/", 1) for name in flow.agents])
+        for name, step, times in steps:
             target = self._node(as_member(flow, name, self.project.registry))
             if target is not None:
                 if flow.mode == "team":
                     target = Node("agent", target.name, flow.name)
-                yield Edge(target, "runs", step=step)
+                yield Edge(target, "runs", step=step, times=times)
 
     def _node(self, found: Registered | None) -> Node | None:
         if found is None or found.kind == "toolset":
@@ -294,18 +296,20 @@ def _value(item: str | ToolsetRef) -> bool:
     return isinstance(item, ToolsetRef) and item.value is not None
 
 
-def _positions(tree: FlowTree, position: str) -> Iterator[tuple[str, str]]:
-    """Yield the steps of a workflow with their positions, as they are in call paths."""
+def _positions(tree: FlowTree, position: str, times: int) -> Iterator[tuple[str, str, int]]:
+    """Yield the steps of a workflow with their positions, as they are in call paths, and how often each may run."""
     series = tree if isinstance(tree, Serial) else Serial((tree,))
     for number, step in enumerate(series.steps, 1):
-        yield from _inside(step, f"{position}{number}/")
+        yield from _inside(step, f"{position}{number}/", times)
 
 
-def _inside(tree: FlowTree, position: str) -> Iterator[tuple[str, str]]:
+def _inside(tree: FlowTree, position: str, times: int) -> Iterator[tuple[str, str, int]]:
     if isinstance(tree, Reference):
-        yield tree.name, position
-    elif isinstance(tree, Parallel):
-        for member in tree.members:
-            yield from _inside(member, position)
+        yield tree.name, position, times
+    elif isinstance(tree, Serial):
+        yield from _positions(tree, position, times)
+    elif isinstance(tree, ForEach | Repeat):  # each time has its number; here every one has that of the first
+        yield from _inside(tree.body, f"{position}1/", times * tree.at_most)
     else:
-        yield from _positions(tree, position)
+        for part in parts_of(tree):
+            yield from _inside(part, position, times)

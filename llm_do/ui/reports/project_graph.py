@@ -1,11 +1,10 @@
-"""A project as a graph: who calls whom, with which tools, and what policy decides; as a tree, Mermaid or DOT.
+"""A project as a graph: who calls whom, with which tools, and what policy decides; as a tree.
 
-`graph_data` makes JSON data from a linked project; the rest draws such data.
+`graph_data` makes JSON data from a linked project; the rest, and `llm_do.ui.reports.graph_languages`, draw such data.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -14,25 +13,17 @@ from llm_do.linker.analysis.inventory import AgentTools, Inventory, KnownTool, O
 from llm_do.linker.analysis.permissions import Permission, agents_called, call_paths, permission_for
 from llm_do.policy.tool_facts import ToolFacts
 from llm_do.project.agent_spec import AgentSpec, skills_of
-from llm_do.project.flow_spec import FlowSpec, as_member, callers_by_name
+from llm_do.project.flow_spec import FlowSpec, as_member, callers_by_name, step_conditions
 from llm_do.project.project import title
 from llm_do.text.sanitizer import sanitize
+from llm_do.ui.reports.graph_languages import OUTCOMES, tools_besides
 from llm_do.ui.terminal.screen import paint
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project
 
-__all__ = ["dot", "graph_data", "mermaid", "permissions", "tree"]
+__all__ = ["graph_data", "permissions", "tree"]
 
-_EDGES = {"allow": "-->", "ask": "-.->", "deny": "--x", "runs": "-->", "at run time": "-.->", "unknown": "-.->"}
-_STYLES = {
-    "allow": "solid",
-    "ask": "dashed",
-    "deny": "dotted",
-    "runs": "solid",
-    "at run time": "dashed",
-    "unknown": "dashed",
-}
 _STYLE_OF = {"allow": "good", "ask": "warn", "deny": "bad", "unknown": "warn"}
 """Effect to style."""
 
@@ -87,12 +78,16 @@ def _proofs(project: Project) -> list[dict[str, object]]:
 
 def _flow(flow: FlowSpec, project: Project) -> dict[str, Any]:
     members = [(name, as_member(flow, name, project.registry)) for name in flow.names()]
+    conditions: Mapping[str, str] = step_conditions(flow) if flow.mode == "workflow" else {}
     return {
         "name": flow.name,
         "mode": flow.mode,
         "flow": format_flow(flow.steps) if flow.mode == "workflow" else None,
         "description": flow.description,
-        "members": [{"name": name, "kind": found.kind if found is not None else "tool"} for name, found in members],
+        "members": [
+            {"name": name, "kind": found.kind if found is not None else "tool", "condition": conditions.get(name)}
+            for name, found in members
+        ],
     }
 
 
@@ -221,9 +216,12 @@ def _rows(nodes: Mapping[str, Any], node: Mapping[str, Any], color: bool) -> lis
 
     if "mode" in node:
         return [
-            (_title(nodes[member["name"]], color), member["name"])
+            (_title(nodes[member["name"]], color) + _when(member, color), member["name"])
             if member["kind"] != "tool" and member["name"] in nodes
-            else (sanitize(member["name"]) + quiet(_STEPS.get(member["kind"], "agent")), None)
+            else (
+                sanitize(member["name"]) + quiet(_STEPS.get(member["kind"], "agent")) + _when(member, color),
+                None,
+            )
             for member in node["members"]
         ]
     rows: list[tuple[str, str | None]] = []
@@ -231,22 +229,20 @@ def _rows(nodes: Mapping[str, Any], node: Mapping[str, Any], color: bool) -> lis
         source = quiet(sanitize(tool["toolset"])) if tool["toolset"] else ""
         callee = tool["agent"] or tool["flow"]
         rows.append((f"{sanitize(tool['name'])}  {_effect(tool, color)}{source}", callee if callee in nodes else None))
-    rows += [(_marked(name, effect, color) + quiet(note), None) for name, effect, note in _others(node)]
+    rows += [(_marked(name, effect, color) + quiet(note), None) for name, effect, note in tools_besides(node)]
     rows += [(name + quiet("skill"), None) for name in node["skills"]]
     return rows + [
         (f"{target}{quiet('handed over to')}", target if target in nodes else None) for target in node["handoffs"]
     ]
 
 
-def _others(agent: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """What an agent has besides tools that are known: its name, the effect, and why no more is known."""
-    yield from ((name, "ask", "tools are only known at run time") for name in agent["open"])
-    yield from ((name, "allow", "run by the provider") for name in agent["server_side"])
-    yield from ((name, "unknown", "its file was not imported") for name in agent.get("unread", ()))
-
-
 def _marked(name: str, effect: str, color: bool) -> str:
     return f"{sanitize(name)}  {paint(effect, _STYLE_OF[effect], color=color)}"
+
+
+def _when(member: Mapping[str, Any], color: bool) -> str:
+    """When a conditional or repeated step runs."""
+    return paint(f"  {sanitize(member['condition'])}", "quiet", color=color) if member["condition"] is not None else ""
 
 
 _STEPS = {"tool": "function", "flow": "flow"}
@@ -276,7 +272,7 @@ def permissions(data: Mapping[str, Any], *, color: bool = False) -> str:
     for agent in data["agents"]:
         lines += [
             f"{sanitize(agent['name'])}: {_marked(name, effect, color)}" + paint(f"  {note}", "quiet", color=color)
-            for name, effect, note in _others(agent)
+            for name, effect, note in tools_besides(agent)
         ]
     if data["policy_function"]:
         lines.append(f"{sanitize(data['policy_function'])} may decide any call")
@@ -291,10 +287,7 @@ def _assertions(data: Mapping[str, Any], color: bool) -> Iterator[str]:
     for proof in data["assertions"]:
         style = "good" if proof["outcome"] == "holds" else "warn"
         why = paint(f"  {sanitize(proof['reason'])}", "quiet", color=color) if proof["reason"] else ""
-        yield f"{paint(_OUTCOMES[proof['outcome']], style, color=color)}  {sanitize(proof['assert'])}{why}"
-
-
-_OUTCOMES: Mapping[str, str] = {"holds": "proved  ", "unproved": "unproved", "broken": "broken  "}
+        yield f"{paint(OUTCOMES[proof['outcome']], style, color=color)}  {sanitize(proof['assert'])}{why}"
 
 
 def _permission(tool: Mapping[str, Any], longest: int, color: bool) -> Iterator[str]:
@@ -315,86 +308,3 @@ _WHY: Mapping[str, str] = {
     "metadata": "by its own metadata",
     "default": "by default",
 }
-
-
-def mermaid(data: Mapping[str, Any], *, assertions: bool = False) -> str:
-    """Draw the agents and tools as a Mermaid flowchart: a solid line is allowed, a dashed one needs approval.
-
-    With `assertions`, they are listed beside it.
-    """
-    ids, edges = _number_nodes(data)
-    text = title(data["name"], data["description"])
-    lines = [*(["---", f"title: {json.dumps(text)}", "---"] if text is not None else []), "flowchart LR"]
-    for (kind, name), number in ids.items():
-        text = _mermaid_text(name)
-        shape = {
-            "agent": f"[{text}]",
-            "entry": f"[[{text}]]",
-            "flow": f"{{{{{text}}}}}",
-            "tool": f"({text})",
-            "open": f"([{text}])",
-        }[kind]
-        lines.append(f"  {number}{shape}")
-    lines += [f"  {start} {_EDGES[effect]}|{effect}{star}| {end}" for start, end, effect, star in edges]
-    if assertions and (proofs := data["assertions"]):
-        texts = [f"{_OUTCOMES[proof['outcome']].strip()}: {proof['assert']}" for proof in proofs]
-        lines += ["  subgraph assertions"]
-        lines += [f"    a{number}[{_mermaid_text(text)}]" for number, text in enumerate(texts)]
-        lines += ["  end"]
-    return "".join(f"{line}\n" for line in lines)
-
-
-def dot(data: Mapping[str, Any], *, assertions: bool = False) -> str:
-    """Draw the agents and tools as DOT, for Graphviz; with `assertions`, they are listed beside it."""
-    ids, edges = _number_nodes(data)
-    shapes = {"agent": "box", "entry": "box, peripheries=2", "flow": "hexagon", "tool": "ellipse", "open": "component"}
-    text = title(data["name"], data["description"])
-    lines = ["digraph project {", "  rankdir=LR;", *([f"  label={_quote(text)};"] if text is not None else [])]
-    lines += [f"  {number} [label={_quote(name)}, shape={shapes[kind]}];" for (kind, name), number in ids.items()]
-    lines += [
-        f'  {start} -> {end} [label="{effect}{star}", style={_STYLES[effect]}];' for start, end, effect, star in edges
-    ]
-    if assertions:
-        texts = [f"{_OUTCOMES[proof['outcome']].strip()}: {proof['assert']}" for proof in data["assertions"]]
-        lines += [f"  a{number} [label={_quote(text)}, shape=note];" for number, text in enumerate(texts)]
-    return "".join(f"{line}\n" for line in (*lines, "}"))
-
-
-def _number_nodes(data: Mapping[str, Any]) -> tuple[dict[tuple[str, str], str], list[tuple[str, str, str, str]]]:
-    """Nodes with ids that any language takes, and edges: from, to, effect, and a star where arguments change it."""
-    ids: dict[tuple[str, str], str] = {}
-    edges: list[tuple[str, str, str, str]] = []
-
-    def number(kind: str, name: str) -> str:
-        return ids.setdefault((kind, name), f"n{len(ids)}")
-
-    entry = data["entry"]
-    kinds = {agent["name"]: "agent" for agent in data["agents"]} | {flow["name"]: "flow" for flow in data["flows"]}
-    if entry["kind"] == "function":
-        start = number("entry", f"{entry['name']}()")
-        edges += [(start, number(kinds[root], root), "at run time", "") for root in data["roots"]]
-    else:
-        kinds[entry["name"]] = "entry"
-    for flow in data["flows"]:
-        start = number(kinds[flow["name"]], flow["name"])
-        for member in flow["members"]:
-            edges.append((start, number(kinds.get(member["name"], "tool"), member["name"]), "runs", ""))
-    for agent in data["agents"]:
-        start = number(kinds[agent["name"]], agent["name"])
-        for tool in agent["tools"]:
-            callee = tool["agent"] or tool["flow"]
-            owner = f"{tool['toolset']}: " if tool["toolset"] else ""
-            end = number(kinds[callee], callee) if callee in kinds else number("tool", owner + tool["name"])
-            edges.append((start, end, tool["effect"], "*" if tool["rules"] else ""))
-        edges += [(start, number("open", name), effect, "") for name, effect, _ in _others(agent)]
-        edges += [(start, number(kinds.get(name, "agent"), name), "runs", "") for name in agent["handoffs"]]
-    return ids, list(dict.fromkeys(edges))
-
-
-def _mermaid_text(text: str) -> str:
-    escaped = "".join(char if char.isalnum() or char in " _-.:()" else f"#{ord(char)};" for char in sanitize(text))
-    return f'"{escaped}"'
-
-
-def _quote(text: str) -> str:
-    return json.dumps(sanitize(text), ensure_ascii=False)
