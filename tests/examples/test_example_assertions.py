@@ -26,6 +26,13 @@ ALLOW = '"approvals": {"allow": ["*"]},\n  "permissions"'
             "desk runs editor; editor calls photographer; photographer calls reporter",
         ),
         ("embedded_service", "project.json", '"permissions"', ALLOW, "letter runs clerk; clerk calls send_letter"),
+        (
+            "house_style",
+            "project.json",
+            "python3 skills/letters/scripts/reference.py *",
+            "git push *",
+            "clerk calls shell(git push",
+        ),
         ("newsroom", "writer.agent", "output:", "toolsets: [filesystem_project]\noutput:", "writer calls write_file"),
         (
             "receipts",
@@ -69,5 +76,5 @@ def test_the_assertion_of_an_example_holds_until_one_edit_breaks_it(
 
 def test_every_example_with_a_manifest_asserts_something() -> None:
     manifests = [path.read_text(encoding="utf-8") for path in EXAMPLES.glob("*/project.json")]
-    assert len(manifests) == 10
+    assert len(manifests) == 11
     assert all('"assert"' in text for text in manifests)

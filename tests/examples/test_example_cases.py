@@ -27,5 +27,5 @@ def test_the_tests_that_init_writes_pass(tmp_path: Path, template: str) -> None:
     for name, text in TEMPLATES[template].files.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text.replace("NAME", '"new"'), encoding="utf-8")
+        path.write_text(text.replace("NAME", '"new"').replace("MODEL", ""), encoding="utf-8")
     assert [run_case(tmp_path, case, Plan()).result.failures for case in cases(tmp_path)] == [()]
