@@ -97,8 +97,8 @@ LD655 = Code(
     "error",
     "An approval is a `rule`, or a call with its `digest`.",
     "write a rule, such as `main:send(to=ann)`, or copy an entry that a run has printed",
-    wrong='{"rule": "send(to"}',
-    right='{"rule": "send(to=ann)"}',
+    wrong='{"rule": "write_file(notes"}',
+    right='{"rule": "write_file(notes/**)"}',
 )
 
 
