@@ -193,7 +193,6 @@ def _finish(linked: _Linked, found: list[Diagnostic]) -> Project | None:
     entry = find_entry(linked.files, linked.names, linked.owners, linked.references)
     if entry is None and linked.python.unread:
         entry = unread_entry(linked.files)
-    check_escalations(entry, linked.tools, policy, linked.files, linked.names)
     check_kinds(linked.tools, policy, linked.files, linked.names, linked.owners)
     read = read_lock(linked.files)
     check_rules(read.rules, read.node, linked.subjects, linked.files, linked.names)
@@ -210,6 +209,7 @@ def _finish(linked: _Linked, found: list[Diagnostic]) -> Project | None:
     manifest = linked.files.manifest
     if manifest is None or "max_depth" not in manifest.runtime.model_fields_set:
         found += find_circles(linked.names.taken, {item.place for item in unused})
+    found += check_escalations(project, linked.files)
     for run in CHECKS:
         found += run(project)
     return None if _has_errors(found) else replace(project, warnings=_sorted(found))

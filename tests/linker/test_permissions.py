@@ -8,7 +8,9 @@ from typing import Any
 
 from llm_do import AgentSpec, Runtime
 from llm_do.linker.analysis.inventory import Inventory
-from llm_do.linker.analysis.permissions import call_paths, find_escalations, permission_for
+from llm_do.linker.analysis.permissions import permission_for
+from llm_do.linker.proofs.call_graph import CallGraph
+from llm_do.linker.proofs.escalations import find_escalations
 from llm_do.policy.rules import build_policy
 from llm_do.project.flow_spec import FlowSpec
 from llm_do.project.project import EntrySpec, Overrides, Project, RuntimeSettings
@@ -95,16 +97,18 @@ def test_approval_of_agent_calls_is_shown_with_its_exceptions() -> None:
 
 
 def test_paths_end_at_recursion_and_at_the_maximum_depth() -> None:
-    tools = {spec.name: Inventory(project(MAIN, WRITER, CRITIC).registry).of(spec) for spec in (MAIN, WRITER, CRITIC)}
-    assert list(call_paths("main", tools, 5)) == [("main",), ("main", "writer"), ("main", "writer", "critic")]
-    assert list(call_paths("main", tools, 2)) == [("main",), ("main", "writer")]
+    def paths(deepest: int) -> list[str]:
+        graph = CallGraph(project(MAIN, WRITER, CRITIC))
+        return ["/".join(edge.target.name for edge in way) for way in graph.paths(graph.entry, deepest)]
+
+    assert paths(5) == ["", "writer", "writer/critic"]
+    assert paths(2) == ["", "writer"]
 
 
 def test_a_denied_tool_available_through_another_agent_is_found() -> None:
     def found(**approvals: Any) -> list[tuple[str, str]]:
         made = project(MAIN, WRITER, CRITIC, approvals=approvals)
-        tools = {spec.name: Inventory(made.registry).of(spec) for spec in (MAIN, WRITER, CRITIC)}
-        return [(item.path, item.tool) for item in find_escalations("main", tools, made.policy, made.settings)]
+        return [(item.path, item.tool) for item in find_escalations(made)]
 
     gate = ["main:write_file"]
     assert found(ask=gate, allow=["writer:write_file"]) == [("main/writer", "write_file")]
@@ -112,6 +116,24 @@ def test_a_denied_tool_available_through_another_agent_is_found() -> None:
     assert found(ask=gate) == []
     assert found(ask=[*gate, "main:writer"], allow=["writer:write_file"]) == []
     assert found(ask=["write_file"], allow=["writer:write_file"]) == []
+
+
+def test_a_denied_tool_available_through_a_flow_is_found(tmp_path: Path) -> None:
+    names = {
+        "main": AgentSpec("main", toolsets=["filesystem_project", "pipe"]),
+        "writer": AgentSpec("writer", toolsets=["filesystem_project"]),
+    }
+    registered = {name: Registered(name, "agent", spec) for name, spec in names.items()}
+    registered["pipe"] = Registered("pipe", "flow", FlowSpec("pipe", agents=("writer",)))
+
+    def found(**approvals: Any) -> list[tuple[str, str]]:
+        policy, _ = build_policy(approvals)
+        made = Project(tmp_path, EntrySpec("agent", "main"), Registry(registered), policy=policy)
+        return [(item.path, item.tool) for item in find_escalations(made)]
+
+    gate = {"deny": ["main:write_file"], "allow": ["writer:write_file"]}
+    assert found(**gate, ask=["pipe"]) == []
+    assert found(deny=gate["deny"], allow=[*gate["allow"], "pipe"]) == [("main/pipe/1/writer", "write_file")]
 
 
 def test_the_tree_shows_recursion_and_draws_an_agent_once() -> None:
@@ -152,7 +174,7 @@ def test_an_entry_flow_is_drawn_above_its_members(tmp_path: Path) -> None:
         "",
         "rules.py:decide may decide any call",
     ]
-    assert [way["path"] for way in data["paths"]] == ["pipe/a", "pipe/b"]
+    assert [way["path"] for way in data["paths"]] == ["pipe/1/a", "pipe/2/b"]
 
 
 def test_an_entry_function_reaches_agents_that_nothing_else_calls(tmp_path: Path) -> None:

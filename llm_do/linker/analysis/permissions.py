@@ -6,11 +6,11 @@ next to its decision.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from llm_do._startup.frozen import frozen
-from llm_do.linker.analysis.inventory import AgentTools, KnownTool
+from llm_do.linker.analysis.inventory import KnownTool
 from llm_do.policy.arguments import resolve_by_text
 from llm_do.policy.call_effects import concerns
 from llm_do.policy.decision import decide
@@ -22,19 +22,12 @@ if TYPE_CHECKING:
     from llm_do.project.project import Project, RuntimeSettings
 
 __all__ = [
-    "Escalation",
     "Permission",
-    "agents_called",
     "call_of",
-    "call_paths",
     "decide_about",
-    "find_escalations",
     "makers_on",
     "permission_for",
 ]
-
-MOST_PATHS = 500
-"""The most call paths to examine; in a project with more, the rest look like these."""
 
 
 @frozen
@@ -53,18 +46,6 @@ class Permission:
     def effect(self) -> Effect:
         """The effect for an ordinary call."""
         return self.decision.effect
-
-
-@frozen
-class Escalation:
-    """A tool that an agent may not call freely, but can through another agent at the call path `path`.
-
-    `own` is the decision about the first agent's own call.
-    """
-
-    path: str
-    tool: str
-    own: Decision
 
 
 def permission_for(
@@ -161,62 +142,3 @@ def _applies(rule: Rule, tool: KnownTool, agent: str, path: str) -> bool:
     if pattern.action is not None:
         return concerns(pattern, tool.facts)
     return pattern.names_tool(tool.name) or (rule.effect != "allow" and pattern.names_tool(tool.tool))
-
-
-def agents_called(tools: AgentTools) -> Iterator[KnownTool]:
-    """Return the tools of an agent that are agents or flows."""
-    return (tool for tool in tools.tools if tool.kind in ("agent", "flow") and tool.toolset is None)
-
-
-def call_paths(entry: str, tools: Mapping[str, AgentTools], deepest: int) -> Iterator[tuple[str, ...]]:
-    """Yield every call path from an agent to the agents it reaches, without repeating an agent, the shortest first."""
-    queue: list[tuple[str, ...]] = [(entry,)]
-    count = 0
-    while queue and count < MOST_PATHS:
-        path = queue.pop(0)
-        count += 1
-        yield path
-        if len(path) >= deepest or path[-1] not in tools:
-            continue
-        queue.extend(
-            (*path, tool.tool)
-            for tool in agents_called(tools[path[-1]])
-            if tool.tool not in path and tool.tool in tools
-        )
-
-
-def find_escalations(
-    entry: str, tools: Mapping[str, AgentTools], policy: Policy, settings: RuntimeSettings
-) -> Iterator[Escalation]:
-    """Find tools that rules restrict for an agent, but that it can use without approval through agents it calls."""
-    scoped = [rule for rule in policy.rules if rule.pattern.agent is not None or rule.pattern.agent_path is not None]
-    if not scoped:
-        return
-    reported: set[tuple[str, str, str]] = set()
-    for path in call_paths(entry, tools, settings.max_depth):
-        if len(path) < 2:
-            continue
-        for start in range(len(path) - 1):
-            if not _is_open(path, start, tools, policy, settings):
-                continue
-            for tool in tools[path[-1]].tools:
-                key = (path[start], path[-1], tool.name)
-                if tool.kind in ("agent", "flow") or key in reported:
-                    continue
-                own = permission_for(tool, "/".join(path[: start + 1]), policy, settings).decision
-                if own.source not in ("deny", "ask"):
-                    continue
-                if permission_for(tool, "/".join(path), policy, settings).effect == "allow":
-                    reported.add(key)
-                    yield Escalation("/".join(path), tool.name, own)
-
-
-def _is_open(
-    path: Sequence[str], start: int, tools: Mapping[str, AgentTools], policy: Policy, settings: RuntimeSettings
-) -> bool:
-    """Whether every call along a call path is allowed without approval."""
-    for index in range(start, len(path) - 1):
-        step = next((tool for tool in agents_called(tools[path[index]]) if tool.tool == path[index + 1]), None)
-        if step is None or permission_for(step, "/".join(path[: index + 1]), policy, settings).effect != "allow":
-            return False
-    return True

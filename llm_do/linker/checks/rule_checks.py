@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from llm_do.diagnostics.codes import rules as problems
-from llm_do.diagnostics.diagnostic import Location
+from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.formats.toolset_config import ShellConfig
 from llm_do.linker.analysis.inventory import AgentTools, Inventory, KnownTool, Origin
 from llm_do.linker.analysis.names import Names
 from llm_do.linker.analysis.open_names import may_be_listed
-from llm_do.linker.analysis.permissions import find_escalations, permission_for
+from llm_do.linker.analysis.permissions import permission_for
+from llm_do.linker.proofs.escalations import find_escalations
 from llm_do.linker.sources.conversion import AgentSource, runtime_settings
 from llm_do.policy.call_effects import concerns
 from llm_do.policy.pattern import ArgumentPattern, PatternError, parse_pattern
@@ -31,7 +32,7 @@ from llm_do.text.words import did_you_mean
 if TYPE_CHECKING:
     from llm_do.formats.syntax.source import Node
     from llm_do.linker.sources.project_files import ProjectFiles
-    from llm_do.project.project import EntrySpec, Project
+    from llm_do.project.project import Project
 
 __all__ = [
     "Subjects",
@@ -176,16 +177,16 @@ def find_idle_pattern(text: str, project: Project) -> str | None:
     return f"{text} can't match: no agent has such a tool" + (f"; {hint}" if hint else "")
 
 
-def check_escalations(
-    entry: EntrySpec | None, tools: Mapping[str, AgentTools], policy: Policy, files: ProjectFiles, names: Names
-) -> None:
+def check_escalations(project: Project, files: ProjectFiles) -> list[Diagnostic]:
     """Warn about tools that rules restrict for an agent, but that it can use without approval through another one."""
-    if files.manifest is None or entry is None or entry.kind != "agent":
-        return
-    for found in find_escalations(entry.name, tools, policy, runtime_settings(files.manifest.runtime)):
-        rule = next((rule for rule in policy.rules if rule.text == found.own.rule), None)
+    if files.manifest is None or project.entry.kind != "agent":
+        return []
+    found: list[Diagnostic] = []
+    for each in find_escalations(project):
+        rule = next((rule for rule in project.policy.rules if rule.text == each.own.rule), None)
         place = files.place(*rule.path) if rule is not None else files.place("approvals")
-        names.report(problems.escalation(found.own.rule or "", found.tool, found.path), place)
+        found.append(problems.escalation(each.own.rule or "", each.tool, each.path).at(place))
+    return found
 
 
 def check_kinds(

@@ -6,6 +6,7 @@ Code whose calls can't be read from its source may call anything: it has one edg
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -49,6 +50,9 @@ class Node:
     def __str__(self) -> str:
         return {"generated": f"an agent that {self.name} generates", "anything": "any name"}.get(self.kind, self.name)
 
+
+MOST_PATHS = 500
+"""The most call paths to examine; in a project with more, the rest look like these."""
 
 ANYTHING = Node("anything")
 """What code may call whose calls can't be read from its source."""
@@ -289,6 +293,36 @@ class CallGraph:
                     found[edge.target] = edge
                     waiting.append(edge.target)
         return found
+
+    def paths(self, start: Node, deepest: int) -> Iterator[tuple[Edge, ...]]:
+        """Yield the ways from a node to the agents and flows that it calls by name, the shortest first.
+
+        No way repeats a name, and there is an empty one to the node itself. Handing over, code and generated agents
+        aren't followed: nothing takes their place in a call path that a rule can spell.
+
+        Args:
+            start: Where the ways begin.
+            deepest: The most names in a call path.
+        """
+        waiting: deque[tuple[Edge, ...]] = deque([()])
+        for _ in range(MOST_PATHS):
+            if not waiting:
+                return
+            way = waiting.popleft()
+            yield way
+            node = way[-1].target if way else start
+            names = {start.name, *(edge.target.name for edge in way)}
+            if len(way) + 1 < deepest:
+                waiting.extend((*way, edge) for edge in self._named_edges(node) if edge.target.name not in names)
+
+    def _named_edges(self, node: Node) -> Iterator[Edge]:
+        """Yield the calls of agents and flows by name, each target once."""
+        seen: set[str] = set()
+        for edge in self.edges(node):
+            own = edge.tool is None or edge.tool.toolset is None
+            if edge.target.kind in ("agent", "flow") and own and not edge.moves and edge.target.name not in seen:
+                seen.add(edge.target.name)
+                yield edge
 
 
 def _value(item: str | ToolsetRef) -> bool:

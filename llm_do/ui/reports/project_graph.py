@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from llm_do.formats.syntax.flow_expression import format_flow
-from llm_do.linker.analysis.inventory import AgentTools, Inventory, KnownTool, Origin
-from llm_do.linker.analysis.permissions import Permission, agents_called, call_paths, permission_for
-from llm_do.policy.tool_facts import ToolFacts
+from llm_do.linker.analysis.inventory import AgentTools
+from llm_do.linker.analysis.permissions import Permission, permission_for
+from llm_do.linker.proofs.call_graph import CallGraph
 from llm_do.project.agent_spec import AgentSpec, skills_of
 from llm_do.project.flow_spec import FlowSpec, as_member, callers_by_name, step_conditions
 from llm_do.project.project import title
@@ -30,20 +30,12 @@ _STYLE_OF = {"allow": "good", "ask": "warn", "deny": "bad", "unknown": "warn"}
 
 def graph_data(project: Project) -> dict[str, Any]:
     """A project's agents and their tools, each with its effective permission, along every call path."""
-    inventory = Inventory(project.registry)
-    callers = callers_by_name(project.registry)
+    graph, callers = CallGraph(project), callers_by_name(project.registry)
     specs = {name: item for name, item in callers.items() if isinstance(item, AgentSpec)}
     flows = {name: _flow(item, project) for name, item in callers.items() if isinstance(item, FlowSpec)}
-    tools = {name: inventory.of(spec) for name, spec in specs.items()}
-    called = tools | {name: AgentTools([*map(_member, flow["members"])]) for name, flow in flows.items()}
-    roots = _roots(project, called, specs)
-    start = (project.entry.name,) if project.entry.kind == "function" else ()
-    paths = {
-        "/".join((*start, *path)): path[-1]
-        for root in roots
-        for path in call_paths(root, called, project.settings.max_depth)
-        if path[-1] in specs
-    }
+    tools = {name: graph.inventory.of(spec) for name, spec in specs.items()}
+    roots = _roots(graph, flows)
+    paths = dict(_paths(graph, roots))
     first: dict[str, str] = {}
     for path, name in paths.items():
         if name not in first or path.count("/") < first[name].count("/"):
@@ -91,20 +83,28 @@ def _flow(flow: FlowSpec, project: Project) -> dict[str, Any]:
     }
 
 
-def _member(member: Mapping[str, Any]) -> KnownTool:
-    """A flow's member as if it were its tool, for the paths that lead through the flow."""
-    kind = member["kind"] if member["kind"] in ("agent", "flow") else "function"
-    return KnownTool(member["name"], member["name"], Origin(member["name"], None, 0), ToolFacts(kind))
-
-
-def _roots(project: Project, tools: Mapping[str, AgentTools], specs: Mapping[str, AgentSpec]) -> list[str]:
+def _roots(graph: CallGraph, flows: Mapping[str, object]) -> list[str]:
     """Where the picture begins: the entry, or for a function what no agent and no flow calls."""
-    if project.entry.kind != "function":
-        return [project.entry.name]
-    called = {tool.tool for name, own in tools.items() for tool in agents_called(own) if tool.tool != name}
-    called |= {_name(target) for spec in specs.values() for target in spec.handoffs}
-    flows_first = sorted(tools, key=lambda name: name in specs)
+    if graph.entry.kind != "function":
+        return [graph.entry.name]
+    callers = [node for node in graph.named if node.kind != "function"]
+    leads = [edge.target for node in callers if node.kind == "flow" for edge in graph.edges(node)]
+    pairs = [(node, edge.target) for node in (*callers, *leads) for edge in graph.edges(node)]
+    called = {target.name for node, target in pairs if target.kind in ("agent", "flow") and target.name != node.name}
+    flows_first = sorted((node.name for node in callers), key=lambda name: name not in flows)
     return [name for name in flows_first if name not in called] or flows_first
+
+
+def _paths(graph: CallGraph, roots: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The call paths of agents from these on, each with the agent's name."""
+    above = (graph.entry.name,) if graph.entry.kind == "function" else ()
+    for root in (node for name in roots for node in graph.named if node.name == name and node.kind != "function"):
+        for way in graph.paths(root, graph.project.settings.max_depth):
+            path, node = (*above, root.name), root
+            for edge in way:
+                path, node = edge.path_after(path), edge.target
+            if node.kind == "agent":
+                yield "/".join(path), node.name
 
 
 def _name(target: str | AgentSpec) -> str:
