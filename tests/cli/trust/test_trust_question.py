@@ -319,11 +319,20 @@ def recorded(tmp_path: Path, state: dict[str, str | None]) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("option", ["--as-begun", "--accept-changes"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["resume", "one", "--as-begun"],
+        ["resume", "one", "--accept-changes"],
+        ["worker", "--exit-when-empty"],
+        ["serve", "--port", "0", "--no-browser"],
+    ],
+    ids=" ".join,
+)
 def test_a_record_that_came_with_the_folder_is_asked_about_before_its_run_is_continued(
-    recorded: Path, option: str, terminal: Callable[..., Screen]
+    recorded: Path, command: list[str], terminal: Callable[..., Screen]
 ) -> None:
-    child = terminal("resume", "one", option, cwd=recorded)
+    child = terminal(*command, cwd=recorded)
     child.wait(ASKED)
     assert child.lines[0] == "╭ this folder isn't trusted, and running it continues what is recorded in it"
     assert "continues by the answers and files that are recorded in: .llm-do/state.db" in "\n".join(child.lines)

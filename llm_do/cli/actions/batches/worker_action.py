@@ -62,7 +62,7 @@ def _work(what: WorkerOptions, options: CommandOptions, results: Results, interr
     if what.batch == "":
         raise UsageError("--batch is empty", hint="Leave it out to work on every batch of the project.")
     prepare(otel=options.otel)
-    project = link(project_at(what.project, options.input.named, quiet=options.output.quiet), options)
+    project = link(project_at(what.project, options.input.named, quiet=options.output.quiet), options, continues=True)
     from llm_do.cli.actions.session import Session
 
     session = Session(project, options.session, options.output, results, interrupts, asks=False)

@@ -58,7 +58,7 @@ def serve_projects(
     results = claim_stdout()
     found = [project_at(path) for path in paths] or [project_at(None)]
     for path in found:
-        admit(path, trust=trust)
+        admit(path, trust=trust, continues=store is None)
     projects = [with_store(Project.load(path), store) for path in found]
     try:
         listening = socket.create_server(("127.0.0.1", port))
