@@ -26,10 +26,11 @@ from llm_do._startup.frozen import frozen
 from llm_do.errors import LlmDoError
 from llm_do.models.composites import component_models, disable_client_retries
 from llm_do.models.providers.model_names import anchor_path
-from llm_do.models.token_estimates import count_characters, estimate_text_tokens, estimate_tokens
+from llm_do.models.token_estimates import count_characters, estimate_tokens
 from llm_do.runtime.record.transport import OutgoingRequest
 from llm_do.runtime.request.cost import check_price
 from llm_do.runtime.request.model_choice import named_model
+from llm_do.runtime.request.reservation import reserve
 from llm_do.runtime.request.send import request_place, send
 from llm_do.threads.store.usable_history import starts_turn
 
@@ -232,8 +233,7 @@ class HistoryCompactor:
             name = anchor_path(self._summary_model, ctx.project.root)
             summary_model = named_model(ctx.runtime, name, ctx.frame.config.name)
         prompt = _PROMPT + "\n".join(filter(None, map(_plain, [*split.first, *split.middle])))
-        budget = ctx.run.budget
-        check_price(budget.budget.cost_usd, summary_model)
+        check_price(ctx.run.budget.budget.cost_usd, summary_model)
         request = OutgoingRequest(
             summary_model,
             summary_model.model_id,
@@ -241,8 +241,9 @@ class HistoryCompactor:
             disable_client_retries(summary_model, None),
             ModelRequestParameters(),
         )
-        held = budget.reserve(estimate_text_tokens(prompt), 0)
-        outcome = await send(ctx, request, held, request_place(ctx, "summary"))
+        place = request_place(ctx, "summary")
+        request, held = await reserve(ctx, request, place)
+        outcome = await send(ctx, request, held, place)
         response = outcome.result()
         text = "".join(part.content for part in response.parts if isinstance(part, TextPart)).strip()
         if not text:

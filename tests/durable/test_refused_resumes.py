@@ -19,6 +19,8 @@ from llm_do.runtime.steps import step_log
 from llm_do.threads import SqliteStore
 from tests.durable.scenarios import effects_of, runtime_for
 from tests.durable.test_resumed_runs import StoppingStore, journal, resumed, run_until, store_path, whole
+from tests.runtime.request.counting import add
+from tests.runtime.request.test_cost_budgets import Priced
 from tests.support.runs import agent, project_of, runtime_of
 from tests.support.scripted import call, script
 
@@ -248,6 +250,39 @@ def test_a_budget_counts_the_requests_that_were_in_flight(tmp_path: Path) -> Non
     result, requests = asyncio.run(go())
     assert result.error is None
     assert result.usage.requests in (requests, requests + 1)
+
+
+def test_a_budget_in_dollars_is_held_by_what_was_in_flight_and_not_by_what_is_replayed(tmp_path: Path) -> None:
+    """What a replayed request held wouldn't fit beside what was in flight; what it used does."""
+
+    async def go() -> tuple[RunResult, Priced, Priced]:
+        store = SqliteStore(store_path(tmp_path))
+        first, second = (Priced(answers=2, most=1_000, sent=12_500) for _ in range(2))
+
+        def runtime(model: Priced) -> Runtime:
+            project = project_of([agent("main", model, tools=[add])], root=tmp_path, budget={"cost_usd": 0.3})
+            return Runtime(project, durable=True, store=store, approvals="approve_all")
+
+        one = runtime(first)
+
+        async def stop(messages: Any, info: Any) -> Any:
+            if len(first.allowed) == 1:
+                one.interrupt()
+                await asyncio.Event().wait()
+            return await first.turn(messages, info)
+
+        first.function = stop
+        await one.execute("x" * 50_000, run_id="r")
+        result = await runtime(second).execute_again("r", in_flight="repeat")
+        await store.aclose()
+        return result, first, second
+
+    result, first, second = asyncio.run(go())
+    assert (result.status, first.allowed) == ("completed", [16_384])
+    (allowed,) = second.allowed
+    # What was in flight may have been paid for: 0.2 of the budget, so that little more than 2,000 tokens are left.
+    assert 1_000 < (allowed or 0) < 3_000
+    assert first.spent + second.spent + 0.2 < 0.3
 
 
 def test_a_store_error_of_the_projects_own_code_is_a_failure_like_any_other(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def test_a_run_cancelled_at_any_moment_leaves_nothing_open(steps: int, hops: int
         with suppress(asyncio.CancelledError):
             result = await task
             strict(result.messages)
-        assert not any(meter.holds_tokens for meter in meters)
+        assert not any(meter.is_held for meter in meters)
         await nothing_left_running()
         for event_type, end in (
             ("tool_call", "tool_result"),

@@ -169,7 +169,7 @@ def _capped(found: Total, budget: Budget, worst: _Worst) -> Total:
     if not isinstance(requests, Unbounded):
         cost = _at_most(cost, _times(dearest, int(requests)))
     if budget.cost_usd is not None and not isinstance(dearest, Unbounded):
-        # A request is refused once the budget is spent; those in flight then may exceed it.
+        # What requests with files or a provider's tools cost isn't known before; those in flight may exceed the budget.
         in_flight = _at_most(found.width, requests)
         over = _times(dearest, int(in_flight)) if not isinstance(in_flight, Unbounded) else in_flight
         cost = _at_most(cost, _plus(budget.cost_usd, over))

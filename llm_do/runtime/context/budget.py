@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,13 +17,22 @@ from llm_do.runtime.record.results import Usage
 
 __all__ = ["BudgetMeter", "LoopGuard", "Reservation"]
 
+ROUNDING = 1e-9
+"""What sums of prices may be off by."""
+
 
 @dataclass(slots=True)
 class Reservation:
-    """The tokens that one model request reserves until its response arrives."""
+    """What one model request reserves until its response arrives: tokens, and US dollars if they can be known."""
 
     input_tokens: int = 0
     output_tokens: int = 0
+    cost_usd: float | None = None
+
+    @property
+    def holds_anything(self) -> bool:
+        """Whether others may have to wait for it."""
+        return self.input_tokens > 0 or self.output_tokens > 0 or (self.cost_usd or 0.0) > 0
 
 
 class BudgetMeter:
@@ -40,8 +50,12 @@ class BudgetMeter:
         self.descendants = 0
         self.estimated: set[str] = set()
         """Models that don't say what they use, so that it is estimated."""
+        self.unbounded: set[str] = set()
+        """Models whose requests may cost what can't be known before."""
         self._held_input = 0
         self._held_output = 0
+        self._held_cost = 0.0
+        self._holding = 0
         self._requests_begun = 0
         self._waiting: list[asyncio.Future[None]] = []
 
@@ -59,9 +73,14 @@ class BudgetMeter:
         return any(limit is not None for limit in (budget.input_tokens, budget.output_tokens, budget.total_tokens))
 
     @property
-    def holds_tokens(self) -> bool:
-        """Whether requests in flight hold tokens that may be released."""
-        return self._held_input > 0 or self._held_output > 0
+    def counts_cost(self) -> bool:
+        """Whether what a request costs at most must be found beforehand."""
+        return self.budget.cost_usd is not None
+
+    @property
+    def is_held(self) -> bool:
+        """Whether requests in flight hold something that may be released."""
+        return self._holding > 0
 
     async def wait_for_release(self) -> None:
         """Wait until some request has released its reservation."""
@@ -72,8 +91,14 @@ class BudgetMeter:
         finally:
             self._waiting.remove(settled)
 
-    def remaining_output(self, input_tokens: int) -> int | None:
-        """Return how many output tokens a request with this input may still produce; None means no limit."""
+    def remaining_output(self, input_tokens: int, input_usd: float = 0.0, token_usd: float = 0.0) -> int | None:
+        """Return how many output tokens a request may still produce; None means no limit.
+
+        Args:
+            input_tokens: The tokens that it sends.
+            input_usd: What they cost.
+            token_usd: What each output token costs.
+        """
         budget, used = self.budget, self.used
         left: list[int] = []
         if budget.output_tokens is not None:
@@ -81,23 +106,35 @@ class BudgetMeter:
         if budget.total_tokens is not None:
             held = self._held_input + self._held_output
             left.append(budget.total_tokens - used.total_tokens - held - input_tokens)
+        if budget.cost_usd is not None and token_usd > 0:
+            left.append(
+                math.floor((budget.cost_usd - self._spent - self._held_cost - input_usd) / token_usd + ROUNDING)
+            )
         return min(left) if left else None
 
-    def reserve(self, input_tokens: int = 0, output_tokens: int = 0) -> Reservation:
-        """Reserve the most that one request may use."""
+    def reserve(self, input_tokens: int = 0, output_tokens: int = 0, cost_usd: float | None = None) -> Reservation:
+        """Reserve the most that one request may use; None for a cost that can't be known."""
         budget, used = self.budget, self.used
         _check("requests", self._requests_begun + 1, budget.requests)
         _check("input_tokens", used.input_tokens + self._held_input + input_tokens, budget.input_tokens)
         _check("output_tokens", used.output_tokens + self._held_output + max(output_tokens, 1), budget.output_tokens)
         total = used.total_tokens + self._held_input + self._held_output + input_tokens + max(output_tokens, 1)
         _check("total_tokens", total, budget.total_tokens)
-        self._check_cost()
+        self._check_cost(cost_usd or 0.0)
         self._requests_begun += 1
         self._held_input += input_tokens
         self._held_output += output_tokens
-        return Reservation(input_tokens, output_tokens)
+        self._held_cost += cost_usd or 0.0
+        held = Reservation(input_tokens, output_tokens, cost_usd)
+        self._holding += held.holds_anything
+        return held
 
-    def _check_cost(self) -> None:
+    def count_replayed(self) -> Reservation:
+        """Count a request that an earlier attempt made: what it used is known, and fitted then."""
+        self._requests_begun += 1
+        return Reservation()
+
+    def _check_cost(self, needed: float) -> None:
         limit = self.budget.cost_usd
         if limit is None:
             return
@@ -108,11 +145,21 @@ class BudgetMeter:
                 f"the run's budget of {limit} US dollars can't be enforced: a model with an unknown price has answered",
                 hint="Limit tokens or requests instead, or use models with a known price.",
             )
+        left = limit - self._spent - self._held_cost
+        if needed > left + limit * ROUNDING:
+            raise BudgetError(
+                f"the run's budget of {limit} US dollars has {max(left, 0):.4g} left, and the next request may cost "
+                f"{needed:.4g}",
+                hint=_HINT,
+            )
 
     def settle(self, held: Reservation, usage: Usage, *, free: bool = False) -> None:
         """Release a reservation and count the actual usage."""
         self._held_input -= held.input_tokens
         self._held_output -= held.output_tokens
+        self._holding -= held.holds_anything
+        # A sum of prices that have been taken away again is rarely 0.
+        self._held_cost = self._held_cost - (held.cost_usd or 0.0) if self._holding else 0.0
         self._spent += usage.cost_usd or 0.0
         self._unpriced |= usage.cost_usd is None and usage.total_tokens > 0 and not free
         self.used += usage

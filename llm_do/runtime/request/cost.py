@@ -12,7 +12,7 @@ from llm_do.errors import BudgetError
 from llm_do.models.composites import component_models
 from llm_do.runtime.record.results import Usage
 
-__all__ = ["check_price", "is_free", "response_usage"]
+__all__ = ["IN_PROCESS", "check_price", "highest_price", "is_free", "response_usage"]
 
 IN_PROCESS = frozenset({"test", "function", "script", "local"})
 """Systems of models that run in this process, cost nothing, and count tokens as they like."""
@@ -59,10 +59,26 @@ def check_price(limit: float | None, model: Model) -> None:
             )
 
 
-def _listed(model: Model) -> bool:
-    one = RequestUsage(input_tokens=1, output_tokens=1)
+def highest_price(model: Model, usage: RequestUsage, *, tiered: bool) -> float | None:
+    """Return what this usage of a model costs; None if its price is unknown.
+
+    Args:
+        model: The model.
+        usage: What is used.
+        tiered: Whether the request asks for a service tier; then it is the price of the most expensive one.
+    """
     name, url, system = model.model_name, model.base_url, model.system
-    return _price(ModelResponse([], usage=one, model_name=name, provider_url=url, provider_name=system)) is not None
+    response = ModelResponse([], usage=usage, model_name=name, provider_url=url, provider_name=system)
+    standard = _price(response)
+    if standard is None or not tiered:
+        return standard
+    contexts = [variant.when for variant in response.cost().model.price_variants or ()]
+    prices = [_price(replace(response, provider_details=dict(context))) for context in contexts]
+    return max([standard, *(price for price in prices if price is not None)])
+
+
+def _listed(model: Model) -> bool:
+    return highest_price(model, RequestUsage(input_tokens=1, output_tokens=1), tiered=False) is not None
 
 
 def _price(response: ModelResponse) -> float | None:

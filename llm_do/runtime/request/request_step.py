@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.record.transport import OutgoingRequest
     from llm_do.runtime.steps.durable_run import DurableRun
 
-__all__ = ["RequestStep", "count_unfinished_requests", "request_step"]
+__all__ = ["RequestStep", "count_unfinished_requests", "is_replayed", "request_step"]
 
 
 class RequestStep:
@@ -71,7 +71,8 @@ class RequestStep:
         budget = self._ctx.run.budget
         if budget.is_limited:
             free = is_free(self._request.model)
-            data = {"input_tokens": held.input_tokens, "output_tokens": held.output_tokens, "free": free}
+            data = {"input_tokens": held.input_tokens, "output_tokens": held.output_tokens, "cost_usd": held.cost_usd}
+            data["free"] = free
             await self._log.begin(self._key, "request", data)
         return None
 
@@ -108,11 +109,20 @@ def request_step(
     durable = ctx.run.durable
     if durable is None:
         return None
-    base = f"{place.call_id}/r{place.number}{'' if place.purpose == 'step' else f'/{place.purpose}'}"
     if sent is None:  # exchanges aren't kept
         sent = read_request(durable.readers.setdefault((place.call_id, place.purpose), RequestReader()), request)
     mark = {**durable.parts_of(sent.setup), "request": sent.key[:16]}
-    return RequestStep(ctx, durable, durable.log.numbered(base), request, sent, mark)
+    return RequestStep(ctx, durable, durable.log.numbered(_key(place)), request, sent, mark)
+
+
+def is_replayed(ctx: CallContext, place: RequestPlace) -> bool:
+    """Whether the next attempt at a place is a step that an earlier attempt at the run has finished."""
+    durable = ctx.run.durable
+    return durable is not None and durable.log.has_finished(_key(place))
+
+
+def _key(place: RequestPlace) -> str:
+    return f"{place.call_id}/r{place.number}{'' if place.purpose == 'step' else f'/{place.purpose}'}"
 
 
 def count_unfinished_requests(ctx: CallContext) -> None:
@@ -121,6 +131,7 @@ def count_unfinished_requests(ctx: CallContext) -> None:
     if durable is None:
         return
     for data in durable.log.unfinished("request").values():
-        held = ctx.run.budget.reserve(data["input_tokens"], data["output_tokens"])
-        used = Usage(requests=1, input_tokens=data["input_tokens"], output_tokens=data["output_tokens"])
+        tokens, cost = (data["input_tokens"], data["output_tokens"]), data.get("cost_usd")
+        held = ctx.run.budget.reserve(*tokens, cost)
+        used = Usage(requests=1, input_tokens=tokens[0], output_tokens=tokens[1], cost_usd=cost)
         ctx.run.budget.settle(held, used, free=data["free"])

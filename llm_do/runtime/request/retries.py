@@ -92,7 +92,7 @@ async def _try_each_model(ctx: CallContext, request: OutgoingRequest, place: Req
     text_before = ctx.frame.text
     failed: list[RequestOutcome] = []
     for number, choice in enumerate(choices, 1):
-        allowed, held = await reserve(ctx.run.budget, choice)
+        allowed, held = await reserve(ctx, choice, place)
         outcome = await send(ctx, allowed, held, place)
         if outcome.failure is None or not _lets_others_try(outcome):
             return outcome

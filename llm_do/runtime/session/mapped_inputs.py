@@ -21,7 +21,8 @@ class BatchBudget:
     """What the runs of a batch may cost.
 
     An input is started only while what has been used and what the runs that haven't ended may use leave room for it. A
-    run sends no request once its own budget is used up, so it may exceed that by the price of its last requests.
+    run sends a request only if the most that it may cost fits what is left of its own budget; where that can't be
+    known, a warning says so.
 
     Args:
         total_usd: US dollars for all of them together; needs `each_usd`.

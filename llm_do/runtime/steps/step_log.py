@@ -183,7 +183,17 @@ class StepLog:
 
     def numbered(self, base: str) -> str:
         """A key for what happens one after the other at the same place: the first, the second and so on."""
-        number = self._used[base] = self._used.get(base, 0) + 1
+        key = self._next_key(base)
+        self._used[base] = self._used.get(base, 0) + 1
+        return key
+
+    def has_finished(self, base: str) -> bool:
+        """Whether the step that gets the next key of a place has been finished by an earlier attempt."""
+        row = self._known.get(self._next_key(base))
+        return row is not None and row.done
+
+    def _next_key(self, base: str) -> str:
+        number = self._used.get(base, 0) + 1
         return base if number == 1 else f"{base}/{number}"
 
     def child(self, parent: str, name: str, input: object, digest: str, number: int, step: str) -> tuple[str, int]:
