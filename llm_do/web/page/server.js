@@ -86,7 +86,7 @@ const server = {
     run.add(event);
     if (event.type === "run_resumed") run.record.status = "running";
     this.draw();
-    if (event.type === "usage") this.later("requests", 300);
+    if (event.type === "usage" || ENDED.has(event.type)) this.later("requests", 300);
     if (["tool_call", "approval_requested", "approval_resolved", "tool_result"].includes(event.type) || ENDED.has(event.type)) this.later("questions", 30);
   },
 
@@ -116,7 +116,8 @@ const server = {
     });
   },
 
-  async requests() {
+  /** Read what has been sent; again if the run's end isn't in the store yet, and so neither its last requests. */
+  async requests(tries = 20) {
     const doc = await ask("GET", `/api/runs/${this.id}`);
     page.run.setRequests(doc);
     this.here = doc.here;
@@ -125,6 +126,8 @@ const server = {
     this.mark = "";
     this.draw();
     this.buttons();
+    const kept = doc.events.some((event) => ENDED.has(event.type));
+    if (tries && !kept && page.run.finished) setTimeout(() => this.requests(tries - 1).catch(() => {}), 500);
   },
 
   async questions() {
