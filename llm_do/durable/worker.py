@@ -136,7 +136,7 @@ class Worker:
             )
 
     async def work(self) -> None:
-        """Carry out runs until it is stopped, or, if that was asked for, nothing is left to do."""
+        """Carry out runs until it is stopped or, with `until_empty`, nothing is left to do."""
         pause = SOONEST
         try:
             while not self._stopped:

@@ -201,7 +201,7 @@ def parse_agent(text: str, file: str) -> Parsed[AgentFile]:
         file: How diagnostics name it.
 
     Returns:
-        The declaration, the frontmatter's nodes, all that is wrong with it, and the body.
+        The declaration, the frontmatter's nodes, every problem found in it, and the body.
 
     Example:
         >>> parse_result = parse_agent("---\\nname: greeter\\n---\\n\\nGreet the person.\\n", "greeter.agent")

@@ -76,7 +76,7 @@ def parse_lock(text: str, today: datetime.date, file: str = FILE) -> Parsed[Lock
         file: How diagnostics name it.
 
     Returns:
-        The lock, its nodes, and all that is wrong with it.
+        The lock, its nodes, and every problem found in it.
 
     Example:
         >>> parsed = parse_lock('{"version": 1, "approvals": [{"rule": "send"}]}', datetime.date(2026, 1, 31))

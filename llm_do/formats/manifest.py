@@ -305,7 +305,7 @@ def parse_manifest(text: str, file: str) -> Parsed[ManifestFile]:
         file: How diagnostics name it.
 
     Returns:
-        The manifest, its nodes, and all that is wrong with it.
+        The manifest, its nodes, and every problem found in it.
 
     Example:
         >>> text = '{"version": 1, "entry": {"agent": "main"}, "agent_files": ["main.agent"], "modle": "x"}'

@@ -65,7 +65,7 @@ def parse_skill(text: str, file: str) -> Parsed[SkillFile]:
         file: How diagnostics name it.
 
     Returns:
-        What it declares, its nodes, all that is wrong with it, and its instructions.
+        What it declares, its nodes, every problem found in it, and its instructions.
 
     Example:
         >>> found = parse_skill("---\\nname: tea\\ndescription: Makes tea.\\n---\\nBoil water.\\n", "tea/SKILL.md")

@@ -27,8 +27,7 @@ KEYS = ("model", "aliases", "color")
 _LONGEST = 1 << 20
 _AT_LINE = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)")
 _NO_APPROVALS = (
-    "`approvals` can't be configured for all projects: that would allow calls that nobody has looked at in the "
-    "project at hand"
+    "`approvals` can't be configured for all projects: that would allow calls in projects that you haven't reviewed"
 )
 _WHERE_APPROVALS = (
     "remove the table, and write rules into the project's own `approvals`; `llm-do approvals list` shows what you have "

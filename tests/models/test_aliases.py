@@ -167,8 +167,8 @@ def test_what_is_wrong_in_a_configuration_has_a_line_and_the_rest_is_used(
         (1, "unknown key `modle`"),
         (
             12,
-            "`approvals` can't be configured for all projects: that would allow calls that nobody has looked at in the "
-            "project at hand",
+            "`approvals` can't be configured for all projects: that would allow calls in "
+            "projects that you haven't reviewed",
         ),
         (7, "the alias `openai` would hide a provider of that name"),
         (8, "`two words` can't be an alias"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
@@ -37,6 +37,26 @@ def chromium() -> Iterator[Any]:
             yield browser
         finally:
             browser.close()
+
+
+@contextmanager
+def visitors(browser: Any, url: str, key: str) -> Iterator[Callable[..., Any]]:
+    """Open pages of a server, each as a person of their own; at the end, no page may have had a fault."""
+    faults: list[str] = []
+    contexts: list[Any] = []
+
+    def visit(path: str = "/", key: str = key) -> Any:
+        context = browser.new_context(viewport={"width": 1280, "height": 800})
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.goto(f"{url}{path}#key={key}")
+        return page
+
+    yield visit
+    for context in contexts:
+        context.close()
+    assert faults == []
 
 
 def send(to: str, text: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cli.cli_processes import run_forked
-from tests.web.page_support import chromium
+from tests.web.page_support import chromium, visitors
 from tests.web.served import KEY, Served, serving, wait_for, write_desk
 
 pytestmark = pytest.mark.slow
@@ -36,22 +36,8 @@ def desk(root: Path) -> Iterator[Served]:
 
 @pytest.fixture
 def visit(browser: Any, desk: Served) -> Iterator[Visit]:
-    """Open a page as a person of their own, with the key."""
-    faults: list[str] = []
-    contexts: list[Any] = []
-
-    def person(path: str = "/") -> Any:
-        context = browser.new_context(viewport={"width": 1280, "height": 800})
-        contexts.append(context)
-        page = context.new_page()
-        page.on("pageerror", lambda error: faults.append(str(error)))
-        page.goto(f"{desk.url}{path}#key={KEY}")
-        return page
-
-    yield person
-    for context in contexts:
-        context.close()
-    assert faults == []
+    with visitors(browser, desk.url, KEY) as visit:
+        yield visit
 
 
 def suspended(root: Path, run_id: str) -> None:
@@ -104,7 +90,7 @@ def test_a_durable_run_is_begun_answered_and_drawn_over_its_attempts(desk: Serve
     names = page.locator(".row .name").all_inner_texts()
     assert sorted(names) == ["clerk", "request 1", "request 2", "resumed", "send"]
     assert "The letter: sent to ann." in page.locator("#detail").inner_text()
-    assert page.get_by_role("button", name="Continue").count() == 0
+    page.get_by_role("button", name="Continue").wait_for(state="detached")
 
 
 def test_an_answer_on_the_command_line_is_told_on_the_page_and_the_run_is_continued_there(
@@ -116,7 +102,7 @@ def test_an_answer_on_the_command_line_is_told_on_the_page_and_the_run_is_contin
     assert run_forked("approvals", "answer", "waits.1", "allow", cwd=root).code == 0
     page.locator(".said", has_text="send was answered: allow, by").wait_for()
 
-    assert page.locator(".question").count() == 0
+    page.locator(".question").wait_for(state="detached")
     page.get_by_role("button", name="Continue").click()
     page.locator("#title .chip.completed").wait_for()
     assert "The letter: sent to ann." in page.locator("#detail").inner_text()
@@ -150,7 +136,7 @@ def test_a_run_of_a_changed_project_says_how_it_is_continued(root: Path, visit: 
     page.locator(".said", has_text="llm-do resume waits --as-begun").wait_for()
 
     assert "tools.py" in page.locator(".said").inner_text()
-    assert page.locator("#title .chip.suspended").count() == 1
+    page.locator("#title .chip.suspended").wait_for()
 
 
 def test_a_run_that_waits_is_dropped(root: Path, desk: Served, visit: Visit) -> None:
@@ -158,6 +144,6 @@ def test_a_run_that_waits_is_dropped(root: Path, desk: Served, visit: Visit) -> 
     page = visit("/runs/waits")
     page.get_by_role("button", name="Drop").click()
     page.locator("#title .chip", has_text="interrupted").wait_for()
+    page.locator(".question").wait_for(state="detached")
 
-    assert page.locator(".question").count() == 0
     assert desk.ended("waits")["run"]["status"] == "interrupted"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.web.page_support import chromium
+from tests.web.page_support import chromium, visitors
 from tests.web.served import KEY, Served, serving, wait_for, write_desk
 
 pytestmark = pytest.mark.slow
@@ -33,22 +33,8 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture
 def visit(browser: Any, desk: Served) -> Iterator[Visit]:
-    """Open a page as a person of their own, with the key."""
-    faults: list[str] = []
-    contexts: list[Any] = []
-
-    def person(path: str = "/", key: str = KEY) -> Any:
-        context = browser.new_context(viewport={"width": 1280, "height": 800})
-        contexts.append(context)
-        page = context.new_page()
-        page.on("pageerror", lambda error: faults.append(str(error)))
-        page.goto(f"{desk.url}{path}#key={key}")
-        return page
-
-    yield person
-    for context in contexts:
-        context.close()
-    assert faults == []
+    with visitors(browser, desk.url, KEY) as visit:
+        yield visit
 
 
 def test_a_run_is_started_answered_and_shown_until_its_end(desk: Served, visit: Visit) -> None:
@@ -61,7 +47,7 @@ def test_a_run_is_started_answered_and_shown_until_its_end(desk: Served, visit: 
     assert "key=" not in page.url
     assert page.locator(".row .name").all_inner_texts() == ["clerk", "request 1", "send", "request 2"]
     assert "The letter: sent to ann." in page.locator("#detail").inner_text()
-    assert page.locator(".question").count() == 0
+    page.locator(".question").wait_for(state="detached")
     page.locator(".row").nth(1).click()
     page.locator("#detail").get_by_text("Send letters.").wait_for()
 

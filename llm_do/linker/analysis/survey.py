@@ -80,7 +80,7 @@ class Survey:
 
     @property
     def runs_something(self) -> bool:
-        """Whether a run starts or contacts anything of the folder's unasked, so that a person has to trust it first."""
+        """Whether a run starts or contacts something of the folder by itself, so that it needs trust first."""
         contacts = self.servers or self.databases
         return bool(self.python or contacts or self.records or self.protected or self.commands)
 

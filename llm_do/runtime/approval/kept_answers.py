@@ -70,7 +70,7 @@ async def answer_kept(
 
 
 async def answer_frozen(asked: KeptApproval, decide: Callable[[], Decision]) -> Decision:
-    """Have the lock answer a question of a durable run: nobody is asked, and it isn't kept for anybody.
+    """Have the lock answer a question of a durable run: no person is asked, and the question isn't kept.
 
     A call of an agent that the lock has allowed before stays allowed when it is made again: its entry may have expired
     since then.

@@ -54,7 +54,7 @@ class WorkerOptions:
 
 
 def start(what: WorkerOptions, options: CommandOptions) -> int:
-    """Work until a signal comes or, if that was asked for, nothing is left to do."""
+    """Work until a signal comes or, with `exit_when_empty`, nothing is left to do."""
     return carry_out(options, partial(_work, what), owes_result=False)
 
 
