@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.record.results import Usage
     from llm_do.runtime.record.sent_request import RequestReader
     from llm_do.runtime.record.store.store_writes import StepRow
-    from llm_do.runtime.record.store.stored_questions import QuestionRow
+    from llm_do.runtime.record.store.stored_questions import KeptAnswer, QuestionRow
 
 __all__ = ["TRANSIENT", "StoreRecording"]
 
@@ -165,7 +165,7 @@ class StoreRecording:
         """Read which of the run's questions wait for an answer, or all of them."""
         return await self._store.questions(self._run.run_id, answered=answered)
 
-    async def answer_question(self, question_id: str, answer: str, by: str) -> QuestionRow:
+    async def answer_question(self, question_id: str, answer: str, by: str) -> KeptAnswer:
         """Answer a question unless it has been answered, and return it with the answer that counts."""
         return await self._store.answer_question(question_id, answer, by)
 

@@ -14,7 +14,7 @@ from llm_do import RunResult
 from llm_do.errors import SuspendedError
 from llm_do.runtime.record.results import messages_data
 from llm_do.runtime.record.store.store_writes import Batch
-from llm_do.runtime.record.store.stored_questions import QuestionRow
+from llm_do.runtime.record.store.stored_questions import KeptAnswer
 from llm_do.runtime.record.stored_records import Filter
 from llm_do.threads import SqliteStore
 from tests.durable.scenarios import SCENARIOS, effects_of, runtime_for
@@ -48,7 +48,7 @@ class StoppingStore(SqliteStore):
             self.stop()
             self.lost = True
 
-    async def answer_question(self, question_id: str, answer: str, by: str) -> QuestionRow:
+    async def answer_question(self, question_id: str, answer: str, by: str) -> KeptAnswer:
         if self.lost:
             await asyncio.Event().wait()
         return await super().answer_question(question_id, answer, by)

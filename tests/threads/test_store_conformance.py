@@ -210,7 +210,9 @@ def test_a_question_is_answered_once_while_its_run_has_not_ended(store: ThreadSt
         assert [each.id for each in await store.questions()] == ["r.1", "r.2"]
         first = await store.answer_question("r.1", '{"answer": "once"}', "ann")
         second = await store.answer_question("r.1", '{"answer": "deny"}', "ben")
-        assert (first.answer, second.answer, second.by) == ('{"answer": "once"}', '{"answer": "once"}', "ann")
+        again = await store.answer_question("r.1", '{"answer": "once"}', "ann")
+        assert (first.counts, second.counts, again.counts) == (True, False, False)  # also if both are alike
+        assert (first.row.answer, second.row.answer, second.row.by) == ('{"answer": "once"}',) * 2 + ("ann",)
         assert [each.id for each in await store.questions("r")] == ["r.2"]
         assert [each.id for each in await store.questions("r", answered=True)] == ["r.1", "r.2"]
         with pytest.raises(UsageError, match="there is no question"):

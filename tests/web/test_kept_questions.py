@@ -144,11 +144,13 @@ def test_the_command_line_is_told_of_an_answer_over_http(root: Path, desk: Serve
     assert "has been answered already: allow, by " in second.err
 
 
-def test_of_many_answers_at_once_one_counts_and_the_others_are_told_it(root: Path, desk: Served) -> None:
+@pytest.mark.parametrize("words", [["once", "deny"] * 4, ["once"] * 8], ids=["different", "alike"])
+def test_of_many_answers_at_once_one_counts_and_the_others_are_told_it(
+    root: Path, desk: Served, words: list[str]
+) -> None:
     suspended(root, "waits")
     question = desk.question("waits")
     answers: list[Any] = []
-    words = ["once", "deny"] * 4
     threads = [
         threading.Thread(target=lambda word=word: answers.append((word, desk.answer("waits", question, word))))
         for word in words

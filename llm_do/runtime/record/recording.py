@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.record.store.batches import BatchStore
     from llm_do.runtime.record.store.opened_runs import ResumedRun
     from llm_do.runtime.record.store.store_writes import ProjectRow, StepRow
-    from llm_do.runtime.record.store.stored_questions import QuestionRow
+    from llm_do.runtime.record.store.stored_questions import KeptAnswer, QuestionRow
     from llm_do.runtime.record.stored_records import RunRecord
     from llm_do.runtime.record.thread_store import ThreadStore
 
@@ -136,8 +136,8 @@ class Recording(Protocol):
         """Read which of the run's questions wait for an answer, or all of them."""
         ...
 
-    async def answer_question(self, question_id: str, answer: str, by: str) -> QuestionRow:
-        """Answer a question unless it has been answered, and return it with the answer that counts."""
+    async def answer_question(self, question_id: str, answer: str, by: str) -> KeptAnswer:
+        """Answer a question unless it has been answered; returns which answer counts."""
         ...
 
     def attach(self, toolkits: Callable[[], Mapping[str, ToolkitState]]) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.record.store.batches import BatchStore
     from llm_do.runtime.record.store.opened_runs import OpenedRun, ResumedRun
     from llm_do.runtime.record.store.store_writes import Batch, MessageRow, ProjectRow, RunEnd
-    from llm_do.runtime.record.store.stored_questions import QuestionRow
+    from llm_do.runtime.record.store.stored_questions import KeptAnswer, QuestionRow
 
 __all__ = ["ThreadStore"]
 
@@ -181,11 +181,11 @@ class ThreadStore(Protocol):
         """
         ...
 
-    async def answer_question(self, question_id: str, answer: str, by: str) -> QuestionRow:
+    async def answer_question(self, question_id: str, answer: str, by: str) -> KeptAnswer:
         """Answer a question, unless it has been answered: the first answer counts.
 
         Returns:
-            The question, with the answer that counts.
+            The question with the answer that counts, and whether it is this one.
 
         Raises:
             UsageError: There is no such question, or its run has ended.

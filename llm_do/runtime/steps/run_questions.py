@@ -161,7 +161,7 @@ class RunQuestions:
         try:
             await self._recording.flush(required=True)
             by = str(answer.get("by") or process_user())
-            known = await self._recording.answer_question(row.id, self._text(answer), by)
+            known = (await self._recording.answer_question(row.id, self._text(answer), by)).row
         except StoreError as error:
             raise self.end(error) from error
         except UsageError as error:

@@ -42,7 +42,7 @@ from llm_do.threads.store.thread_settings import config_data
 if TYPE_CHECKING:
     from llm_do.runtime.record.exchanges import Exchange
     from llm_do.runtime.record.recording import ThreadConfig
-    from llm_do.runtime.record.store.stored_questions import QuestionRow
+    from llm_do.runtime.record.store.stored_questions import KeptAnswer, QuestionRow
 
 __all__ = ["SqlStore"]
 
@@ -312,8 +312,8 @@ class SqlStore:
             return await self._read(lambda db: question_rows.of_run(db, run_id))
         return await self._read(lambda db: question_rows.pending(db, run_id))
 
-    async def answer_question(self, question_id: str, answer: str, by: str) -> QuestionRow:
-        """Answer a question unless it has been answered, and return it with the answer that counts."""
+    async def answer_question(self, question_id: str, answer: str, by: str) -> KeptAnswer:
+        """Answer a question unless it has been answered; returns which answer counts."""
         return await self._write(lambda db: question_rows.answer(db, question_id, answer, by))
 
     async def finish_run(self, ending: RunEnd) -> None:

@@ -14,6 +14,7 @@ from llm_do.text.sanitizer import format_arguments
 
 __all__ = [
     "WITHDRAWN",
+    "KeptAnswer",
     "PendingQuestion",
     "QuestionKind",
     "QuestionRow",
@@ -62,6 +63,19 @@ class QuestionRow:
     answer: str | None = None
     by: str | None = None
     answered: float | None = None
+
+
+@frozen
+class KeptAnswer:
+    """What became of an answer to a question.
+
+    Args:
+        row: The question, with the answer that counts.
+        counts: Whether that is the one just given. The texts can't tell, because two people may answer alike.
+    """
+
+    row: QuestionRow
+    counts: bool
 
 
 @frozen

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from llm_do.errors import UsageError
-from llm_do.runtime.record.store.stored_questions import QuestionRow, in_flight_request
+from llm_do.runtime.record.store.stored_questions import KeptAnswer, QuestionRow, in_flight_request
 from llm_do.threads.sql.database import Database
 
 __all__ = ["answer", "ask_about_in_flight", "of_run", "pending", "write_questions"]
@@ -46,8 +46,8 @@ def pending(db: Database, run_id: str | None = None) -> tuple[QuestionRow, ...]:
     return _rows(db, f"FROM questions JOIN runs ON runs.id = run WHERE {where} ORDER BY asked, run, number", values)
 
 
-def answer(db: Database, question_id: str, text: str, by: str) -> QuestionRow:
-    """Answer a question, unless it has been answered; returns it with the answer that counts.
+def answer(db: Database, question_id: str, text: str, by: str) -> KeptAnswer:
+    """Answer a question, unless it has been answered; returns which answer counts.
 
     Raises:
         UsageError: There is no such question, or its run has ended.
@@ -64,11 +64,11 @@ def answer(db: Database, question_id: str, text: str, by: str) -> QuestionRow:
             f"question {question_id} is closed: its run has ended ({row[1]})",
             hint=f"See it with `llm-do runs show {row[0]}`.",
         )
-    db.execute(
+    changed = db.execute(
         'UPDATE questions SET answer = ?, "by" = ?, answered = ? WHERE id = ? AND answer IS NULL',
         (text, by, time.time(), question_id),
     )
-    return _rows(db, "FROM questions WHERE id = ?", (question_id,))[0]
+    return KeptAnswer(_rows(db, "FROM questions WHERE id = ?", (question_id,))[0], changed.rowcount > 0)
 
 
 def ask_about_in_flight(db: Database, run_id: str) -> None:
