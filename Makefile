@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test fuzz check pictures
+.PHONY: demo test fuzz check pictures site
 
 # Editable, as for the tests: an installed copy would become outdated.
 demo:
@@ -28,6 +28,14 @@ check: $(VENV)/.ready
 
 pictures: $(VENV)/.ready
 	$(BIN)/python docs/pictures/make.py
+
+# The site of docs/, for a browser without a server: build/site/index.html.
+site: $(VENV)/.site
+	$(BIN)/python scripts/build_site.py
+
+$(VENV)/.site: $(VENV)/.ready
+	$(BIN)/python -m pip install -q -c constraints/tested.txt --group site
+	touch $@
 
 # An editable install, with the dependencies of tests and checks. Dependency groups need pip 25.1.
 $(VENV)/.ready: pyproject.toml constraints/tested.txt

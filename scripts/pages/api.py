@@ -20,7 +20,7 @@ from llm_do.errors import LlmDoError
 from scripts.pages.docstrings import Parts, parts_of
 from scripts.pages.markdown import code, fenced, headings, joined, table
 
-__all__ = ["MODULES", "TITLES", "Name", "index", "names", "python"]
+__all__ = ["MODULES", "TITLES", "Name", "index", "names", "places", "python", "sentence"]
 
 HEAD = """\
 # Python API
@@ -136,7 +136,7 @@ def names() -> tuple[Name, ...]:
 
 def index() -> str:
     """Generate the page `python.md`: a table of all names."""
-    rows = [[_link(each, each.name), code(each.module), _sentence(each)] for each in names()]
+    rows = [[_link(each, each.name), code(each.module), sentence(each)] for each in names()]
     pages = "".join(f"- [{title}]({_file(page)})\n" for page, title in TITLES.items())
     return _linked("\n".join([HEAD, pages, "## Names\n", table(["name", "from", "what it is"], rows)]))
 
@@ -155,20 +155,20 @@ def _file(page: str) -> str:
 
 
 @cache
-def _places() -> Mapping[str, str]:
+def places() -> Mapping[str, str]:
     """Return the link to each name's entry."""
-    places: dict[str, str] = {}
+    found: dict[str, str] = {}
     for page in TITLES:
         mine = [each for each in names() if each.page == page]
         # The titles of methods, which stand between those of names, make numbers of anchors go up.
         text = "\n".join([f"# {TITLES[page]}\n", *(part for each in mine for part in _entry(each))])
         anchors = dict(reversed(headings(text)))
-        places |= {each.heading: f"{_file(page)}#{anchors[code(each.heading)]}" for each in mine}
-    return places
+        found |= {each.heading: f"{_file(page)}#{anchors[code(each.heading)]}" for each in mine}
+    return found
 
 
 def _linked(text: str) -> str:
-    return _LINK.sub(lambda found: f"({_places()[found[1]]})", text)
+    return _LINK.sub(lambda found: f"({places()[found[1]]})", text)
 
 
 def _link(each: Name, text: str) -> str:
@@ -176,7 +176,8 @@ def _link(each: Name, text: str) -> str:
     return f"[{code(text)}](entry:{each.heading})"
 
 
-def _sentence(each: Name) -> str:
+def sentence(each: Name) -> str:
+    """Return the first sentence of a name's docstring."""
     text = each.parts.text.partition("\n\n")[0]
     return re.split(r"(?<=[.!?])\s(?=[A-Z`])", text)[0]
 

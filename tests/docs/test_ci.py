@@ -56,7 +56,7 @@ def test_the_script_continues_after_a_failure_and_reports_it(
     ended = run(tmp_path, fails)
 
     assert (ended.returncode, ended.stdout.splitlines()[-1]) == (code, failed)
-    assert ended.stdout.count("\n== ") == 15
+    assert ended.stdout.count("\n== ") == 16
     assert sorted(path.name for path in tmp_path.iterdir()) == [".ci", ".ci-venv", "programs"]
 
 

@@ -168,11 +168,3 @@ def test_the_commands_of_an_examples_readme_run(name: str, session: Path) -> Non
         if "--model" not in command:
             code, printed = run_command(command)
             assert code in (0, 4), f"{command}: {printed}"
-
-
-def test_the_index_names_every_document() -> None:
-    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
-    documents = [path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").glob("**/*.md")]
-
-    documents = [path for path in documents if path != "README.md" and not path.endswith("/SKILL.md")]
-    assert [path for path in documents if f"({path})" not in index] == []
