@@ -38,8 +38,8 @@ _EXPORTS = {
     "DynamicStr": "llm_do.machines.dynamic_types",
     "EntryError": "llm_do.errors",
     "ErrorRecord": "llm_do.runtime.record.results",
-    "Event": "llm_do.runtime.record.events",
-    "EventBus": "llm_do.runtime.record.event_bus",
+    "Event": "llm_do.runtime.record.events.event",
+    "EventBus": "llm_do.runtime.record.events.event_bus",
     "ExecutionContext": "llm_do.runtime.record.results",
     "FunctionEntry": "llm_do.runtime.session.entries",
     "GuardError": "llm_do.errors",
@@ -173,8 +173,8 @@ if TYPE_CHECKING:
     from llm_do.runtime.context.call_context import CallContext as CallContext
     from llm_do.runtime.context.hooks import HookPoint as HookPoint
     from llm_do.runtime.context.null_model import NullModel as NullModel
-    from llm_do.runtime.record.event_bus import EventBus as EventBus
-    from llm_do.runtime.record.events import Event as Event
+    from llm_do.runtime.record.events.event import Event as Event
+    from llm_do.runtime.record.events.event_bus import EventBus as EventBus
     from llm_do.runtime.record.results import (
         CallRecord as CallRecord,
         ErrorRecord as ErrorRecord,

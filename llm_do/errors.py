@@ -81,7 +81,6 @@ __all__ = [
     "ToolFailedError",
     "ToolkitError",
     "UsageError",
-    "error_text",
 ]
 
 Status = Literal["completed", "failed", "invalid", "denied", "suspended", "limited", "provider_failed", "interrupted"]
@@ -396,20 +395,3 @@ class ModelBehaviourError(ModelError):
 
 class CassetteMissError(ModelError):
     """A replayed cassette has no answer for a request: what was sent has changed since it was recorded."""
-
-
-def error_text(error: BaseException) -> str:
-    """An exception's class and message, even if its own `__str__` fails.
-
-    Args:
-        error: The exception.
-
-    Example:
-        >>> error_text(ValueError("too small")), error_text(ValueError())
-        ('ValueError: too small', 'ValueError')
-    """
-    try:
-        message = str(error)
-    except Exception:  # noqa: BLE001 (whatever its own code does, there is something to tell)
-        message = "(it can't be shown)"
-    return f"{type(error).__name__}: {message}" if message else type(error).__name__

@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 
 from llm_do.concurrency.event_loops import is_being_cancelled
-from llm_do.errors import RunInterruptedError, error_text
+from llm_do.errors import RunInterruptedError
+from llm_do.text.exception_text import exception_text
 
 __all__ = ["RunEndSignal", "reraise_if_cancelled"]
 
@@ -19,7 +20,7 @@ class RunEndSignal(BaseException):
     """Carries the error that ends a run to its root, through code that catches every `Exception`."""
 
     def __init__(self, error: Exception) -> None:
-        super().__init__(error_text(error))
+        super().__init__(exception_text(error))
         self.error = error
 
 
@@ -31,7 +32,7 @@ def reraise_if_cancelled(error: BaseException) -> None:
     """
     if isinstance(error, KeyboardInterrupt):
         interrupted = RunInterruptedError(
-            f"the run was interrupted: its code raised {error_text(error)}",
+            f"the run was interrupted: its code raised {exception_text(error)}",
             hint="Code ends a call by raising an `Exception`. --debug shows the traceback.",
         )
         interrupted.__cause__ = error

@@ -19,9 +19,9 @@ from llm_do.project.inputs import PromptInput
 from llm_do.project.registry import Registered
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.emission import emit
-from llm_do.runtime.record.events import StateChangedEvent
-from llm_do.runtime.record.results import output_text
+from llm_do.runtime.record.events.tool_events import StateChangedEvent
 from llm_do.text.json_data import to_json_data
+from llm_do.text.output_text import output_text
 
 __all__ = ["Plan", "Task", "run_plan", "tasks_of"]
 

@@ -13,8 +13,8 @@ from llm_do.project.functions import input_annotation, takes_context
 from llm_do.project.inputs import AnyInput, PromptInput
 from llm_do.project.registry import Registered
 from llm_do.runtime.context.call_context import CallContext
-from llm_do.runtime.record.results import output_text
 from llm_do.text.json_data import to_json_data
+from llm_do.text.output_text import output_text
 
 __all__ = ["plain_input", "private_copy", "step_input"]
 

@@ -22,8 +22,8 @@ from llm_do.project.registry import Registered, Registry
 from llm_do.runtime.call.call_scope import CallSite
 from llm_do.runtime.call.invocation import invoke
 from llm_do.runtime.context.call_context import CallContext
-from llm_do.runtime.record.results import output_text
 from llm_do.runtime.tools.traits import ToolTraits
+from llm_do.text.output_text import output_text
 
 __all__ = ["build_lead"]
 

@@ -34,10 +34,10 @@ from llm_do.formats.syntax.flow_expression import (
 )
 from llm_do.project.flow_spec import FlowSpec, as_member
 from llm_do.runtime.context.call_context import CallContext
-from llm_do.runtime.record.results import output_text
 from llm_do.runtime.session.entries import entry_error
 from llm_do.runtime.toolcall.tool_call import ENDS_RUN
 from llm_do.text.json_data import to_json_data
+from llm_do.text.output_text import output_text
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage

@@ -7,11 +7,10 @@ no provider imported, no network touched. Each step's work is in a module of its
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import FunctionType
-from typing import TYPE_CHECKING
 
 from llm_do._startup.code_access import is_open
 from llm_do._startup.frozen import frozen
@@ -19,56 +18,32 @@ from llm_do._startup.process import paused_collector
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.errors import LinkError
 from llm_do.formats.lock import FILE as LOCK
-from llm_do.linker.analysis.broken_files import broken_names
-from llm_do.linker.analysis.inventory import AgentTools, Inventory, KnownTool, Origin
-from llm_do.linker.analysis.names import Names
-from llm_do.linker.analysis.survey import LeftOut, Survey, left_out, survey, without_unread
+from llm_do.linker.analysis.inventory import AgentTools, Origin
+from llm_do.linker.analysis.survey import LeftOut, Survey, left_out, survey
+from llm_do.linker.assembled_project import assemble
 from llm_do.linker.checks.agent_checks import CHECKS, check_agent, check_environment, check_template
 from llm_do.linker.checks.agent_circles import find_circles
 from llm_do.linker.checks.model_checks import check_aliases, check_model
-from llm_do.linker.checks.rule_checks import (
-    Subjects,
-    check_escalations,
-    check_kinds,
-    check_rules,
-    check_shells,
-    link_policy,
-)
+from llm_do.linker.checks.rule_checks import check_escalations, check_kinds, check_rules, check_shells, link_policy
 from llm_do.linker.checks.server_checks import check_servers
-from llm_do.linker.checks.store_checks import check_store
 from llm_do.linker.checks.tool_checks import check_functions, check_limits, check_tool_names, tools_given_by_code
 from llm_do.linker.checks.unused_names import find_unused, listed_names
 from llm_do.linker.entry import find_entry, unread_entry
 from llm_do.linker.flow_linker import check_flows, check_given_tools, register_flows
-from llm_do.linker.python.exports import Export, is_toolset, read_exports
-from llm_do.linker.python.python_files import Modules, PythonFiles, Watch, load_python_files
-from llm_do.linker.python.references import References
-from llm_do.linker.sources.conversion import (
-    AgentSource,
-    agent_spec,
-    hook_functions,
-    provider_functions,
-    runtime_settings,
-    sandbox_spec,
-    threads_spec,
-)
-from llm_do.linker.sources.file_lists import stay_inside
+from llm_do.linker.linked import Linked
+from llm_do.linker.python.exports import is_toolset, read_exports
+from llm_do.linker.python.python_files import Watch, load_python_files
+from llm_do.linker.sources.conversion import AgentSource, agent_spec
 from llm_do.linker.sources.lock_source import read_lock
-from llm_do.linker.sources.project_files import ProjectFiles, read_project
+from llm_do.linker.sources.project_files import read_project
 from llm_do.linker.sources.project_root import ProjectLocation, locate_project
 from llm_do.linker.sources.remembered_tools import remembered_tools
-from llm_do.linker.sources.skill_folders import LinkedSkills, link_skills
-from llm_do.models.aliases import known_aliases
-from llm_do.policy.rules import Policy
+from llm_do.linker.sources.skill_folders import link_skills
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.flow_spec import FlowSpec, every_agent, every_caller
 from llm_do.project.functions import takes_context
-from llm_do.project.project import Bounds, CassetteSettings, DeclaredAssertion, EntrySpec, Project
-from llm_do.project.registry import Registry
+from llm_do.project.project import EntrySpec, Project
 from llm_do.project.tools.builtin_toolsets import BuiltinToolset
-
-if TYPE_CHECKING:
-    from llm_do.formats.manifest import BoundsFile
 
 __all__ = ["LinkReport", "check_project", "link"]
 
@@ -118,7 +93,7 @@ def check_project(path: Path | ProjectLocation, *, watch: Watch | None = None) -
         found = list(files.diagnostics)
         project = None
         if files.readable:
-            linked = _Linked(files, load_python_files(files.root, files.python, watch, files.new_code.hides_module))
+            linked = Linked(files, load_python_files(files.root, files.python, watch, files.new_code.hides_module))
             project = _finish(linked, found)
             if project is None and linked.python.space is not None:
                 linked.python.space.forget()
@@ -130,52 +105,7 @@ def check_project(path: Path | ProjectLocation, *, watch: Watch | None = None) -
     return LinkReport(project, _sorted(found), files.root)
 
 
-@dataclass(slots=True)
-class _Linked:
-    """What is known while names are being resolved."""
-
-    files: ProjectFiles
-    python: PythonFiles
-    names: Names = field(init=False)
-    references: References = field(init=False)
-    inventory: Inventory = field(init=False)
-    skills: LinkedSkills = field(default_factory=LinkedSkills)
-    owners: dict[str, AgentSource] = field(default_factory=dict[str, AgentSource])
-    exports: list[Export] = field(default_factory=list[Export])
-    tools: dict[str, AgentTools] = field(default_factory=dict[str, AgentTools])
-
-    def __post_init__(self) -> None:
-        manifest = self.files.manifest
-        dollars = manifest is not None and manifest.runtime.budget.cost_usd is not None
-        aliases = known_aliases(manifest.models if manifest is not None else {}, self.files.root)
-        broken = broken_names(self.files, self.python)
-        self.names = Names(broken, root=self.files.root, dollars=dollars, aliases=aliases)
-        patterns = manifest.python_files if manifest is not None else []
-        self.references = References(self.files.root, self.python, self.files.python_labels, patterns)
-        self.inventory = Inventory(self.names.taken)
-
-    @property
-    def subjects(self) -> Subjects:
-        """What rules may name; an agent whose own file has an error may have any tool."""
-        known: dict[str, Sequence[KnownTool]] = {name: found.tools for name, found in self.tools.items()}
-        open_ = {name for name, found in self.tools.items() if found.open}
-        any_tool: set[str] = set()
-        for spec, _ in every_agent(self.names.taken) if self.names.refused else ():
-            if self.names.refused.intersection(listed_names(spec)):
-                open_.add(spec.name)
-                any_tool.add(spec.name)
-        faults = [*self.files.diagnostics, *self.names.faults, *self.references.faults]
-        faulty = {item.place.file for item in faults if item.severity == "error"}
-        for source in self.files.agents:
-            if source.label in faulty:
-                open_.update(source.names)
-                any_tool.update(source.names)
-                known |= {name: () for name in source.names if name not in known}
-        origins = {name: found.open for name, found in self.tools.items() if found.open and name not in any_tool}
-        return Subjects(known, open_, origins)
-
-
-def _finish(linked: _Linked, found: list[Diagnostic]) -> Project | None:
+def _finish(linked: Linked, found: list[Diagnostic]) -> Project | None:
     """The steps after reading; diagnostics go to `found`."""
     _register_agents(linked)
     _register_exports(linked)
@@ -196,7 +126,7 @@ def _finish(linked: _Linked, found: list[Diagnostic]) -> Project | None:
     check_kinds(linked.tools, policy, linked.files, linked.names, linked.owners)
     read = read_lock(linked.files)
     check_rules(read.rules, read.node, linked.subjects, linked.files, linked.names)
-    project = _assemble(linked, entry, policy)
+    project = assemble(linked, entry, policy)
     found += [*linked.python.diagnostics, *linked.names.faults, *linked.references.faults]
     found += [*linked.files.new_code.diagnostics(), *read.diagnostics]
     if project is None or _has_errors(found):
@@ -215,7 +145,7 @@ def _finish(linked: _Linked, found: list[Diagnostic]) -> Project | None:
     return None if _has_errors(found) else replace(project, warnings=_sorted(found))
 
 
-def _register_agents(linked: _Linked) -> None:
+def _register_agents(linked: Linked) -> None:
     for source in linked.files.agents:
         if source.value is None:
             continue
@@ -224,7 +154,7 @@ def _register_agents(linked: _Linked) -> None:
             linked.owners[spec.name] = source
 
 
-def _register_exports(linked: _Linked) -> None:
+def _register_exports(linked: Linked) -> None:
     manifest = linked.files.manifest
     reference = manifest.entry.function if manifest is not None and manifest.entry is not None else None
     entry = linked.references.entry_of(reference) if reference is not None else None
@@ -242,7 +172,7 @@ def _register_exports(linked: _Linked) -> None:
         linked.names.register(export.name, export.kind, export.value, export.place)
 
 
-def _register_toolsets(linked: _Linked) -> None:
+def _register_toolsets(linked: Linked) -> None:
     if linked.files.manifest is None:
         return
     configs = {name: config.model_dump() for name, config in linked.files.manifest.toolsets.items()}
@@ -253,7 +183,7 @@ def _register_toolsets(linked: _Linked) -> None:
         linked.names.register(name, "toolset", value, place)
 
 
-def _check_functions(linked: _Linked) -> None:
+def _check_functions(linked: Linked) -> None:
     """Check exported functions; one that is only in `__all__` needn't be a tool as long as no agent lists it."""
     taken = linked.names.taken
     exported = {
@@ -270,7 +200,7 @@ def _check_functions(linked: _Linked) -> None:
     check_functions(linked.inventory, items, unnamed, linked.names, space.public if space is not None else str)
 
 
-def _check_agents(linked: _Linked) -> None:
+def _check_agents(linked: Linked) -> None:
     limits: list[tuple[AgentSpec, AgentTools, Location]] = []
     callers = every_caller(linked.names.taken)
     flows = [flow for flow, _ in callers if isinstance(flow, FlowSpec)]
@@ -303,7 +233,7 @@ def _line(source: AgentSource | None, place: Location, origin: Origin, *inner: s
     return origin.ref.place or place
 
 
-def _check_manifest(linked: _Linked) -> None:
+def _check_manifest(linked: Linked) -> None:
     files, names = linked.files, linked.names
     if files.manifest is None or files.node is None:
         return
@@ -323,100 +253,7 @@ def _check_manifest(linked: _Linked) -> None:
     check_servers(configs, files.node, names)
 
 
-def _assemble(linked: _Linked, entry: EntrySpec | None, policy: Policy) -> Project | None:
-    files, manifest = linked.files, linked.files.manifest
-    if manifest is None:
-        return _without_manifest(linked, entry) if entry is not None else None
-    directory = function = None
-    providers = provider_functions(
-        manifest.context_providers, linked.references, lambda index: files.place("context_providers", index)
-    )
-    if manifest.threads is not None:
-        check_store(manifest.threads.store, files.place("threads", "store"), linked.names)
-    hooks = hook_functions(manifest.hooks, linked.references, lambda point, index: files.place("hooks", point, index))
-    if manifest.generated_agents_dir is not None:
-        place = files.place("generated_agents_dir")
-        directory, fault = stay_inside(files.root, manifest.generated_agents_dir, place)
-        linked.names.faults += [fault] if fault is not None else []
-    if manifest.approvals.policy is not None:
-        place = files.place("approvals", "policy")
-        function = linked.references.function(manifest.approvals.policy, place, 1, "(call)")
-    assertions: tuple[DeclaredAssertion, ...] = ()
-    if manifest.permissions.assertions:
-        from llm_do.linker.checks.assertion_checks import link_assertions
-
-        assertions = link_assertions(files, linked.names)
-    if entry is None:
-        return None
-    return Project(
-        root=files.root,
-        entry=entry,
-        registry=_registry(linked),
-        manifest=files.located.manifest,
-        name=manifest.name,
-        description=manifest.description,
-        model=manifest.model,
-        model_aliases=dict(manifest.models),
-        model_settings=dict(manifest.model_settings),
-        settings=runtime_settings(manifest.runtime),
-        allow_cli_input=manifest.allow_cli_input,
-        policy=policy,
-        policy_function=function,
-        assertions=() if linked.python.unread else assertions,  # nothing is proved of tools that are unknown
-        bounds=Bounds() if linked.python.unread else _bounds(manifest.bounds, files),
-        hooks=hooks,
-        context_providers=providers,
-        threads=threads_spec(manifest.threads),
-        toolset_configs={name: config.model_dump() for name, config in manifest.toolsets.items()},
-        files=[path for path in (files.located.manifest, *_paths(linked)) if path is not None],
-        python_files=[*files.python, *linked.references.unlisted],
-        record=manifest.record,
-        generated_agents_dir=directory,
-        code_patterns=(*manifest.agent_files, *manifest.python_files),
-        skills=linked.skills.default,
-        skill_patterns=linked.skills.patterns,
-        data_folders=tuple(manifest.data_folders),
-        cassette=CassetteSettings(tuple(manifest.cassette.tools), tuple(manifest.cassette.ignore)),
-        sandbox=sandbox_spec(manifest.sandbox),
-        modules=_modules(linked),
-    )
-
-
-def _bounds(declared: BoundsFile, files: ProjectFiles) -> Bounds:
-    """The manifest's maxima, each with its place."""
-    places = {name: files.place("bounds", name) for name in declared.model_fields_set}
-    return Bounds(**declared.model_dump(), places=places)
-
-
-def _without_manifest(linked: _Linked, entry: EntrySpec) -> Project:
-    files = linked.files
-    return Project(
-        files.root,
-        entry,
-        _registry(linked),
-        files=_paths(linked),
-        python_files=[*files.python, *linked.references.unlisted],
-        skill_patterns=linked.skills.patterns,
-        modules=_modules(linked),
-    )
-
-
-def _registry(linked: _Linked) -> Registry:
-    taken = linked.names.taken
-    return Registry(without_unread(taken) if linked.python.unread else taken)
-
-
-def _paths(linked: _Linked) -> list[Path]:
-    files = linked.files
-    code = [*files.python, *linked.references.unlisted]
-    return list(dict.fromkeys([*(source.path for source in files.agents), *code, *linked.skills.files]))
-
-
-def _modules(linked: _Linked) -> Modules | None:
-    return Modules(linked.python.space) if linked.python.space is not None else None
-
-
-def _unused(linked: _Linked, entry: EntrySpec) -> tuple[Diagnostic, ...]:
+def _unused(linked: Linked, entry: EntrySpec) -> tuple[Diagnostic, ...]:
     """Warnings of unused things; they are dropped with the project when there are errors, which may be why."""
     manifest = linked.files.manifest
     toolsets = manifest.toolsets if manifest is not None else ()

@@ -28,11 +28,12 @@ from llm_do.errors import LlmDoError
 from llm_do.mcp_server.client_questions import answer_of, approval_form, decision_of, question_form
 from llm_do.runtime.approval.broker import ApprovalDecision, ApprovalRequest
 from llm_do.runtime.context.user_questions import UserQuestion
-from llm_do.runtime.record.events import Event
-from llm_do.runtime.record.results import RunResult, output_text
-from llm_do.runtime.record.subscription import Subscription
+from llm_do.runtime.record.events.event import Event
+from llm_do.runtime.record.events.subscription import Subscription
+from llm_do.runtime.record.results import RunResult
 from llm_do.runtime.runtime import Runtime
 from llm_do.text.json_data import to_json_data
+from llm_do.text.output_text import output_text
 from llm_do.ui.live.event_lines import event_line
 from llm_do.ui.reports.error_text import paragraph
 

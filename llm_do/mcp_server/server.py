@@ -25,7 +25,7 @@ from llm_do.mcp_server.offered_tools import offered_tools
 from llm_do.project.project import Project
 from llm_do.runtime.approval.broker import RunApprovalPolicy
 from llm_do.runtime.context.user_questions import AskUser
-from llm_do.runtime.record.events import Event
+from llm_do.runtime.record.events.event import Event
 from llm_do.runtime.runtime import Runtime
 from llm_do.runtime.session.runtime_config import RuntimeConfig
 

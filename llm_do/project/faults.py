@@ -18,7 +18,8 @@ from typing import Any, TypeVar, cast
 
 from llm_do import errors
 from llm_do._startup.frozen import frozen
-from llm_do.errors import ContextValidationError, EntryError, LlmDoError, ToolError, error_text
+from llm_do.errors import ContextValidationError, EntryError, LlmDoError, ToolError
+from llm_do.text.exception_text import exception_text
 from llm_do.text.json_data import NotDataError
 
 __all__ = [
@@ -74,9 +75,9 @@ def find_fault(error: BaseException, root: Path | None = None) -> Fault:
     """
     chain = list(_chain(error))
     first = next(each for each in chain if not _members(each))
-    kind, _, message = error_text(first).partition(": ")
+    kind, _, message = exception_text(first).partition(": ")
     if chain[-1] is not first:
-        message += f"{', ' if message else ''}caused by {error_text(chain[-1])}"
+        message += f"{', ' if message else ''}caused by {exception_text(chain[-1])}"
     others = sum(max(len(_members(each)) - 1, 0) for each in chain)
     if others:
         message += f" and {others} more"

@@ -22,7 +22,8 @@ from llm_do.project.registry import Registered, Registry
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.record.results import RunResult
 from llm_do.runtime.record.run_stream import RunStream
-from llm_do.runtime.runtime import Runtime, check_names
+from llm_do.runtime.runtime import Runtime
+from llm_do.runtime.session.project_session import check_names
 from llm_do.runtime.session.run_options import EntryOptions, RunOptions, RuntimeOptions, check_options
 
 __all__ = ["Runnable", "Runner", "run"]

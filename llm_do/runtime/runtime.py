@@ -1,4 +1,4 @@
-"""`Runtime`: a session over one project. It runs entries, resolves names, and holds the state that runs share.
+"""`Runtime`: runs the entries of one project. What its runs share is in `llm_do.runtime.session.project_session`.
 
 One method performs runs, `execute`; `run`, `run_sync` and `stream` are views of it. Entries are in
 `llm_do.runtime.session.entries`; which model an agent uses is decided in `llm_do.runtime.request.model_choice`.
@@ -6,54 +6,37 @@ One method performs runs, `execute`; `run`, `run_sync` and `stream` are views of
 
 from __future__ import annotations
 
-import asyncio
-import os
-import re
 import uuid
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping
-from contextlib import suppress
-from functools import cached_property
-from inspect import iscoroutinefunction
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from collections.abc import AsyncIterable, AsyncIterator, Iterable
+from typing import TYPE_CHECKING, Unpack
 
 from llm_do.concurrency.event_loops import require_event_loop, run_blocking
 from llm_do.errors import UsageError
-from llm_do.models.pool import ModelPool
-from llm_do.project.agent_spec import AgentSpec
-from llm_do.project.project import Project
-from llm_do.project.registry import NAME_PATTERN, Registered
-from llm_do.runtime.agents.agent_builder import AgentBuilder, builder_of
-from llm_do.runtime.approval.approver import Approver
 from llm_do.runtime.approval.question_answers import answer_question, pending_questions
-from llm_do.runtime.context.resources import Resources
-from llm_do.runtime.context.shared import Shared
-from llm_do.runtime.record.events import Event, event_from_dict
+from llm_do.runtime.record.events.event import Event, event_from_dict
+from llm_do.runtime.record.events.subscription import Subscription
 from llm_do.runtime.record.histories import continue_history
 from llm_do.runtime.record.recording import check_id
-from llm_do.runtime.record.redaction import protect_values
-from llm_do.runtime.record.results import ExecutionContext, RunResult, Usage
+from llm_do.runtime.record.results import ExecutionContext, RunResult
 from llm_do.runtime.record.run_stream import RunStream
 from llm_do.runtime.record.store.following import follow_run
-from llm_do.runtime.record.subscription import Subscription
 from llm_do.runtime.session.durable_runs import begin_run, earlier_run, find_run, project_as_begun
 from llm_do.runtime.session.entries import Entry, entry_for, entry_input
 from llm_do.runtime.session.execution import Durability, Execution, RunInputs
 from llm_do.runtime.session.mapped_inputs import MAP_INPUTS, BatchBudget
-from llm_do.runtime.session.provider_keys import project_keys
-from llm_do.runtime.session.run_options import EntryOptions, RuntimeOptions, check_options
+from llm_do.runtime.session.project_session import ProjectSession
+from llm_do.runtime.session.run_options import EntryOptions, check_options
 from llm_do.runtime.session.run_starts import new_run, run_again
-from llm_do.runtime.session.runtime_config import RuntimeConfig, patterns_of, policy_of, session_config
 
 if TYPE_CHECKING:
     from llm_do.runtime.approval.broker import ApprovalDecision
-    from llm_do.runtime.record.event_bus import EventBus
     from llm_do.runtime.record.store.stored_questions import PendingQuestion
     from llm_do.runtime.steps.durable_run import InFlightAnswers
 
-__all__ = ["Runtime", "check_names"]
+__all__ = ["Runtime"]
 
 
-class Runtime:
+class Runtime(ProjectSession):
     """A session over one project: embed it in a script, a service or a notebook.
 
     Any number of runs may be active at once, in one event loop or several; they are isolated from each other. A
@@ -74,134 +57,6 @@ class Runtime:
         >>> runtime.run_sync("Hello").status
         'completed'
     """
-
-    def __init__(
-        self, project: Project, *, config: RuntimeConfig | None = None, **options: Unpack[RuntimeOptions]
-    ) -> None:
-        check_options("Runtime", options, RuntimeOptions.__annotations__)
-        if not isinstance(cast("object", project), Project):
-            kind = type(cast("object", project)).__name__
-            path = isinstance(cast("object", project), str | os.PathLike)
-            raise UsageError(
-                f"Runtime takes a linked Project, not a value of type {kind}",
-                hint="Write Runtime(Project.load(path))."
-                if path
-                else "`llm_do.run` runs agents and flows of any kind.",
-            )
-        self.project = project
-        self.config = session_config(project, config, options)
-        self.registry = project.registry
-        self.builder = builder_of(project)
-        self.approver = Approver(
-            policy_of(project, self.config),
-            self.config.approvals,
-            function=project.policy_function,
-            options=patterns_of(self.config.allow, "--allow"),
-            settings=self.config.settings,
-            root=project.root,
-            lock=project.lock,
-            frozen=self.config.frozen,
-        )
-        for fault in self.approver.saved.faults:
-            self.config.notice(f"{fault}; it allows nothing")
-        keys = project_keys(project.root if project.files else None, self.config.env_file)
-        protect_values(keys)
-        moved = (project.root, project.source) if project.source is not None else None
-        self.pool = ModelPool(self.config.notice, keys, moved)
-        self.shared = Shared(project, self.config)
-        self.resources = Resources()
-        self.running: set[tuple[asyncio.AbstractEventLoop, Callable[[], object]]] = set()
-
-    # -- names
-
-    def register_agents(self, agents: Mapping[str, AgentSpec]) -> None:
-        """Register agents; calls from now on can find them.
-
-        Args:
-            agents: Agents by name; each replaces anything registered under the same name.
-
-        Raises:
-            UsageError: A name is invalid, or its value is not an agent.
-        """
-        for name, agent in agents.items():
-            if not isinstance(cast("object", agent), AgentSpec):
-                raise UsageError(
-                    f"{name!r} can't be registered as an agent: it is a {type(agent).__name__}",
-                    hint="pass an AgentSpec",
-                )
-        self._register("agent", agents)
-
-    def register_tools(self, tools: Mapping[str, Callable[..., Any]]) -> None:
-        """Register functions that agents can list under `tools` and code can call by name.
-
-        Args:
-            tools: Functions or tool objects by name.
-
-        Raises:
-            UsageError: A name is invalid.
-        """
-        self._register("tool", tools)
-
-    def register_toolsets(self, toolsets: Mapping[str, Any]) -> None:
-        """Register toolsets or toolset factories.
-
-        Args:
-            toolsets: Toolsets or factories by name.
-
-        Raises:
-            UsageError: A name is invalid.
-        """
-        self._register("toolset", toolsets)
-
-    def _register(self, kind: Any, items: Mapping[str, Any]) -> None:
-        check_names(kind, items)
-        self.registry = self.registry.extended({name: Registered(name, kind, value) for name, value in items.items()})
-        self.builder = AgentBuilder(self.project, self.registry)
-
-    # -- events
-
-    def on(
-        self,
-        type: str | None,
-        callback: Callable[[Event], object],
-        *,
-        agent: str | None = None,
-        thread: str | None = None,
-    ) -> Callable[[], None]:
-        """Subscribe to the events of all runs that start from now on.
-
-        Args:
-            type: Only events of this type; None receives all. Subscribing to `text` makes providers stream.
-            callback: Called with each event, in order. Its exception is logged and never reaches the run.
-            agent: Only events of this agent.
-            thread: Only events of this thread's runs.
-
-        Returns:
-            A function that ends the subscription.
-
-        Raises:
-            UsageError: The callback is async, and events don't wait for callbacks.
-        """
-        if iscoroutinefunction(callback):
-            raise UsageError(
-                "an event callback can't be async: events don't wait for it",
-                hint="Let it put the event into an asyncio.Queue, or iterate over `runtime.stream`.",
-            )
-        return self.shared.subscribe(Subscription(callback, type, agent, thread))
-
-    @cached_property
-    def events(self) -> EventBus:
-        """The bus for the application's own events; subscribe to run events with `on`."""
-        from llm_do.runtime.record.event_bus import EventBus
-
-        return EventBus()
-
-    @property
-    def usage(self) -> Usage:
-        """The combined usage of all runs of the session."""
-        return self.shared.used
-
-    # -- runs
 
     async def run(self, input: object = None, **options: Unpack[EntryOptions]) -> RunResult:
         """Run the project's entry.
@@ -285,6 +140,7 @@ class Runtime:
             RunInterruptedError: `interrupt` has ended the runs; raised after the results that there are.
 
         Example:
+            >>> import asyncio
             >>> async def outputs(runtime):
             ...     return [result.output async for result in runtime.map(["one", "two"])]
             >>> runtime = Runtime(Project.load("examples/greeter"), model="test")
@@ -501,25 +357,3 @@ class Runtime:
             return await begun.execute_again(run_id, in_flight=in_flight, as_begun=True, subscription=subscription)
         finally:
             await begun.aclose()
-
-    def interrupt(self) -> None:
-        """End every active run, as a signal does: tools clean up, and results have the status `interrupted`."""
-        for loop, stop in list(self.running):
-            with suppress(RuntimeError):  # its loop is already closed
-                loop.call_soon_threadsafe(stop)
-
-    async def aclose(self) -> None:
-        """Close the session's resources in this event loop."""
-        await self.resources.aclose()
-        await self.pool.aclose()
-        await self.shared.aclose()
-
-
-def check_names(kind: str, names: Iterable[object]) -> None:
-    """Raise `UsageError` for a name that nothing registered can have."""
-    for name in names:
-        if not isinstance(name, str) or re.fullmatch(NAME_PATTERN, name) is None:
-            raise UsageError(
-                f"{name!r} can't be registered: {kind}s have names that a tool can have",
-                hint="Use letters, digits, _ and -, not a digit first, 64 characters at most.",
-            )

@@ -11,7 +11,7 @@ from llm_do._startup.frozen import frozen
 if TYPE_CHECKING:
     from llm_do.errors import ReplayError
     from llm_do.runtime.approval.broker import Answer
-    from llm_do.runtime.record.events import Event
+    from llm_do.runtime.record.events.event import Event
     from llm_do.runtime.record.results import RunResult
 
 __all__ = ["Played", "PlayedTwice", "Question", "ToolRun", "tool_runs"]
@@ -123,7 +123,7 @@ def tool_runs(events: Sequence[Event]) -> list[ToolRun]:
     """The tool calls that events tell of, in the order in which they ended."""
     import json
 
-    from llm_do.runtime.record.events import ToolCallEvent, ToolResultEvent
+    from llm_do.runtime.record.events.tool_events import ToolCallEvent, ToolResultEvent
 
     arguments: dict[tuple[str, str], Any] = {}
     finished: list[ToolRun] = []

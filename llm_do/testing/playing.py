@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from llm_do.errors import ReplayError
     from llm_do.project.project import Project
     from llm_do.runtime.approval.broker import Answer, ApprovalDecision, ApprovalMode, ApprovalRequest
-    from llm_do.runtime.record.events import Event
+    from llm_do.runtime.record.events.event import Event
     from llm_do.runtime.runtime import Runtime
     from llm_do.testing.cassettes.recorder import CassetteRecorder
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from llm_do.text.words import with_article
 
-__all__ = ["NotDataError", "check_awaited", "plain_data", "to_json_data"]
+__all__ = ["NotDataError", "arguments_data", "check_awaited", "plain_data", "to_json_data"]
 
 
 class NotDataError(TypeError):
@@ -43,6 +43,12 @@ def plain_data(value: Any, *, strict: bool = False) -> Any:
         return replace_surrogates_in_data(_jsonable(value, fallback))
     except UnicodeEncodeError:
         return _jsonable(replace_surrogates_in_data(value), fallback)
+
+
+def arguments_data(value: Any) -> Mapping[str, Any]:
+    """Return arguments as data for rules and digests: unlike in JSON, infinity and null stay distinct."""
+    data = plain_data(value)
+    return data if isinstance(data, dict) else {"value": data}  # pyright: ignore[reportUnknownVariableType]
 
 
 def _jsonable(value: Any, fallback: Callable[[Any], str]) -> Any:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from llm_do.errors import StoreError, error_text
+from llm_do.errors import StoreError
 from llm_do.runtime.record.store.store_writes import Batch
 from llm_do.runtime.record.thread_store import ThreadStore
+from llm_do.text.exception_text import exception_text
 
 __all__ = ["BatchWriter"]
 
@@ -116,7 +117,7 @@ class BatchWriter:
             batch = await self._take()
         except Exception as error:  # noqa: BLE001 (a message that has no JSON form: whoever waits must hear of it)
             return StoreError(
-                f"what has happened can't be recorded: {error_text(error)}",
+                f"what has happened can't be recorded: {exception_text(error)}",
                 hint="return JSON data from the tool or hook that the error names",
             )
         try:

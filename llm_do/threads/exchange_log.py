@@ -13,7 +13,7 @@ from llm_do.threads.store.stored_exchanges import answer_text, setup_object
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from llm_do.runtime.record.events import UsageEvent
+    from llm_do.runtime.record.events.model_events import UsageEvent
     from llm_do.runtime.record.exchanges import Exchange, ModelFacts
     from llm_do.runtime.record.results import Usage
     from llm_do.runtime.record.sent_request import KnownSetups, RequestReader

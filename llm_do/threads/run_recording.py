@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from llm_do.concurrency.event_loops import complete
 from llm_do.errors import LlmDoError, StoreError, ToolError
-from llm_do.runtime.record.events import UsageEvent
+from llm_do.runtime.record.events.model_events import UsageEvent
 from llm_do.runtime.record.histories import close_history
 from llm_do.runtime.record.recording import RecordedRun, ThreadConfig, ThreadView, UserView
 from llm_do.runtime.record.redaction import Redactor
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from llm_do.machines.machine import ToolkitState
     from llm_do.project.project import RecordSettings
-    from llm_do.runtime.record.events import Event
+    from llm_do.runtime.record.events.event import Event
     from llm_do.runtime.record.exchanges import Exchange
     from llm_do.runtime.record.results import Usage
     from llm_do.runtime.record.sent_request import RequestReader

@@ -20,7 +20,6 @@ from llm_do.policy.rules import Policy, build_policy
 from llm_do.runtime.approval.approver import TRIES, Approver, denial_text
 from llm_do.runtime.approval.broker import ApprovalCallback, ApprovalMode, RunApprovalPolicy
 from llm_do.runtime.approval.pending_call import BoundToFailError, PendingCall
-from llm_do.runtime.record.results import arguments_data
 from llm_do.runtime.tools.approval_requirement import required_by_error, required_by_wrappers
 from llm_do.runtime.tools.current_tool import APPROVED_BASIS
 from llm_do.runtime.tools.stamped_tools import (
@@ -29,6 +28,7 @@ from llm_do.runtime.tools.stamped_tools import (
     set_approval_config as set_toolset_approval_config,
 )
 from llm_do.runtime.tools.traits import ToolTraits, traits_of
+from llm_do.text.json_data import arguments_data
 
 __all__ = ["ApprovalToolset", "get_toolset_approval_config", "set_toolset_approval_config"]
 

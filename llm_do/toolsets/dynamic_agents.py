@@ -28,8 +28,8 @@ from llm_do.project.registry import NAME_PATTERN
 from llm_do.project.tools.builtin_toolsets import BUILTINS, DYNAMIC_AGENTS
 from llm_do.runtime.context.call_context import CallContext, current_call
 from llm_do.runtime.context.session import Session
-from llm_do.runtime.record.results import output_text
 from llm_do.runtime.tools.traits import BuiltinContext, ToolTraits
+from llm_do.text.output_text import output_text
 
 __all__ = ["agent_file_text", "dynamic_agents"]
 

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from llm_do.errors import EXIT_CODES, UsageError
-from llm_do.runtime.record.events import event_from_dict
+from llm_do.runtime.record.events.event import event_from_dict
 from llm_do.runtime.record.stored_records import Filter, RunFilter, RunRecord
 from llm_do.runtime.steps.run_questions import process_user
 from llm_do.threads.sql.sql_store import SqlStore

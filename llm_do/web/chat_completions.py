@@ -17,10 +17,11 @@ from starlette.routing import Route
 
 from llm_do.errors import InputError, LlmDoError
 from llm_do.runtime.approval.broker import RunApprovalPolicy
-from llm_do.runtime.record.events import Event
-from llm_do.runtime.record.results import RunResult, Usage, output_text
+from llm_do.runtime.record.events.event import Event
+from llm_do.runtime.record.results import RunResult, Usage
 from llm_do.runtime.record.run_stream import RunStream
 from llm_do.runtime.runtime import Runtime
+from llm_do.text.output_text import output_text
 from llm_do.web.requests import BadRequestError, json_body, user_of
 from llm_do.web.served_project import ServedProject
 

@@ -17,10 +17,10 @@ from llm_do.errors import LlmDoError, UsageError
 from llm_do.project.project import Project
 from llm_do.project.store_location import is_own_file
 from llm_do.runtime.approval.broker import ApprovalCallback, RunApprovalPolicy
+from llm_do.runtime.record.events.subscription import Subscription
 from llm_do.runtime.record.results import RunResult
 from llm_do.runtime.record.store.following import follow_run
 from llm_do.runtime.record.stored_records import Observation, RunRecord
-from llm_do.runtime.record.subscription import Subscription
 from llm_do.runtime.runtime import Runtime
 from llm_do.runtime.session.durable_runs import check_changes, earlier_run, options_as_begun
 from llm_do.runtime.session.runtime_config import ConfigOptions, RuntimeConfig

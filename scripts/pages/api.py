@@ -283,7 +283,9 @@ def _bases(kind: type) -> Iterator[str]:
     shown = [
         _link(named[id(base)], base.__name__) if id(base) in named else code(base.__name__)
         for base in kind.__bases__
-        if base not in (object, Generic, Protocol) and not base.__name__.startswith("_")
+        if base not in (object, Generic, Protocol)
+        # The members of our own bases that aren't public are listed as the class's.
+        if id(base) in named or not base.__module__.startswith("llm_do")
     ]
     if shown:
         yield f"Derives from {joined(shown, 'and')}.\n"

@@ -9,7 +9,9 @@ from typing import Any, get_args
 
 import llm_do.errors
 from llm_do.errors import EXIT_CODES, LlmDoError, Status
-from llm_do.runtime.record.events import HANDOFF_ATTRIBUTES, Event, EventBase
+from llm_do.runtime.record.events.event import Event
+from llm_do.runtime.record.events.event_base import EventBase
+from llm_do.runtime.record.events.run_events import HANDOFF_ATTRIBUTES
 from llm_do.runtime.record.results import (
     ApprovalRecord,
     CallRecord,

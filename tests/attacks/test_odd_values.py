@@ -13,8 +13,8 @@ from pydantic_ai.messages import ToolCallPart
 
 from llm_do import HookError, HookPoint, RunResult
 from llm_do.project.faults import find_fault
-from llm_do.runtime.record.results import output_text
 from llm_do.text.json_data import to_json_data
+from llm_do.text.output_text import output_text
 from tests.support.runs import agent, carry_out, heard, project_of, runtime_of
 from tests.support.scripted import call, script
 

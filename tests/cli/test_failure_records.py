@@ -9,7 +9,9 @@ import pytest
 from llm_do import LinkError, UsageError
 from llm_do.cli.actions.failure import event_record
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
-from llm_do.runtime.record.events import EventBase, RunStartedEvent, TextDoneEvent
+from llm_do.runtime.record.events.event_base import EventBase
+from llm_do.runtime.record.events.model_events import TextDoneEvent
+from llm_do.runtime.record.events.run_events import RunStartedEvent
 from tests.cli.cli_processes import run
 
 COMMON = {"type", *(field.name for field in fields(EventBase))}

@@ -166,6 +166,15 @@ def test_no_folder_has_more_modules_than_can_be_taken_in_at_a_glance() -> None:
     assert {folder: count for folder, count in counts.items() if count > 15} == {}
 
 
+def test_no_file_has_more_lines_than_can_be_read_in_one_sitting() -> None:
+    lengths = {
+        path.relative_to(ROOT).as_posix(): len(path.read_text("utf-8").splitlines())
+        for path in (ROOT / "llm_do").rglob("*.py")
+    }
+
+    assert {path: length for path, length in lengths.items() if length > 400} == {}
+
+
 def test_no_large_circle_of_modules_is_left() -> None:
     """What leads in a circle can be understood only together."""
     assert max(map(len, circles())) < 12

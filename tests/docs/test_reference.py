@@ -21,7 +21,8 @@ from llm_do import Project
 from llm_do.errors import EXIT_CODES
 from llm_do.formats.editor_schema import agent_schema, project_schema
 from llm_do.project.tools.builtin_toolsets import BUILTINS, find_builtin, known_tools
-from llm_do.runtime.record.events import EVENT_TYPES, Event, EventBase
+from llm_do.runtime.record.events.event import EVENT_TYPES, Event
+from llm_do.runtime.record.events.event_base import EventBase
 from scripts import reference
 from scripts.pages import api, docstrings, markdown, project_files, runs, samples, schemas, toolsets
 from tests.support.programs import install_program

@@ -9,7 +9,7 @@ import pytest
 
 from llm_do import ApprovalDecision, ApprovalRequest, CallContext, HookPoint, RunApprovalPolicy, Swarm, tool
 from llm_do.flows import ParallelGroup
-from llm_do.runtime.record.events import EventBase
+from llm_do.runtime.record.events.event_base import EventBase
 from tests.flows.flow_runs import finish, flow_runtime, outline, run_flow, streamed, text_of
 from tests.support.history import results_of, strict
 from tests.support.runs import Answers, agent, heard

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from llm_do import LinkError, Project, Swarm
 from llm_do.linker.linker import check_project
-from llm_do.linker.proofs.bounds import worst_case
+from llm_do.linker.proofs.worst_case import worst_case
 from llm_do.ui.reports.diagnostic_text import render_text
 from llm_do.ui.reports.graph_languages import dot, mermaid
 from llm_do.ui.reports.project_graph import graph_data, tree

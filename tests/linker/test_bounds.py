@@ -13,7 +13,9 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from llm_do import AgentSpec, Runtime, RuntimeConfig
 from llm_do.linker.linker import LinkReport, check_project
-from llm_do.linker.proofs.bounds import Unbounded, bounds_data, number_text, worst_case
+from llm_do.linker.proofs.bounds import bounds_data, number_text
+from llm_do.linker.proofs.totals import Unbounded
+from llm_do.linker.proofs.worst_case import worst_case
 from llm_do.project.flow_spec import FlowSpec
 from llm_do.project.project import Project
 from llm_do.project.registry import Registered, Registry

@@ -12,7 +12,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from llm_do import CallContext, Runtime, tool
-from llm_do.runtime.record.events import EventBase
+from llm_do.runtime.record.events.event_base import EventBase
 from tests.support.runs import agent, runtime_of
 from tests.support.scripted import call
 

@@ -19,7 +19,8 @@ from llm_do.runtime.record.store.store_writes import Batch, RunEnd
 from llm_do.runtime.record.stored_records import RunRecord
 from llm_do.threads import SqliteStore, ThreadConfig
 from llm_do.threads.opened_stores import open_store
-from llm_do.threads.sql import migrations, sql_store
+from llm_do.threads.sql import migrations
+from llm_do.threads.sql.runs import process_runs
 from llm_do.threads.sqlite.connection import SqliteConnection, translate_sqlite_errors
 from tests.support.runs import agent, carry_out, runtime_of
 from tests.support.scripted import script
@@ -244,7 +245,7 @@ def test_a_run_whose_end_cannot_be_saved_is_finished_by_the_next_one(
         raise StoreError("the disk is full")
 
     with monkeypatch.context() as once:
-        once.setattr(sql_store, "finish", refuse)
+        once.setattr(process_runs, "finish", refuse)
         failed = on_thread(talker(tmp_path, store=store), "first")[0]
     asyncio.run(store.aclose())
     assert not store._worker.is_connected, "it is still open"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from llm_do.runtime.record import events
+from llm_do.runtime.record.events.model_events import TextDoneEvent, UsageEvent
+from llm_do.runtime.record.events.run_events import CallFinishedEvent, CallStartedEvent, RunFailedEvent, WarningEvent
+from llm_do.runtime.record.events.tool_events import ToolCallEvent, ToolResultEvent
 from llm_do.ui.live.run_tree import RunTree
 from llm_do.ui.terminal.text_width import text_width
 
@@ -23,17 +25,17 @@ class Journal:
         self.events.append(kind(seq=count, time=100.0 + count, path=path, **common, **data))
 
     def call(self, path: str, call_id: str, parent: str, text: str, **data: Any) -> None:
-        self.add(events.CallStartedEvent, path, call_id, parent, input={"input": text, "attachments": []}, **data)
+        self.add(CallStartedEvent, path, call_id, parent, input={"input": text, "attachments": []}, **data)
 
     def tool(self, tool: str, result: Any, status: str = "success", key: str = "t", **args: Any) -> None:
-        self.add(events.ToolCallEvent, tool_name=tool, tool_call_id=key, args=args)
+        self.add(ToolCallEvent, tool_name=tool, tool_call_id=key, args=args)
         self.add(
-            events.ToolResultEvent,
+            ToolResultEvent,
             tool_name=tool, tool_call_id=key, status=status, result=result, duration=0.01, size=1,
         )  # fmt: skip
 
     def finish(self, path: str, call_id: str, output: Any, status: str = "completed") -> None:
-        self.add(events.CallFinishedEvent, path, call_id, status=status, output=output)
+        self.add(CallFinishedEvent, path, call_id, status=status, output=output)
 
 
 def journal() -> Journal:
@@ -41,18 +43,16 @@ def journal() -> Journal:
     made.call("main", "m", "r", "Sum up the notes")
     made.tool("read_file", "milk", path="notes.txt")
     made.tool("send", "no terminal to ask on", "denied", "u", to="ann")
-    made.add(events.ToolCallEvent, tool_name="judge", tool_call_id="j", args={"input": "milk"})
+    made.add(ToolCallEvent, tool_name="judge", tool_call_id="j", args={"input": "milk"})
     made.call("main/judge", "m.j", "m", "milk", label="first")
-    made.add(
-        events.UsageEvent, "main/judge", "m.j", usage={"input_tokens": 1000, "output_tokens": 200, "cost_usd": 0.002}
-    )
+    made.add(UsageEvent, "main/judge", "m.j", usage={"input_tokens": 1000, "output_tokens": 200, "cost_usd": 0.002})
     made.finish("main/judge", "m.j", "good")
     made.add(
-        events.ToolResultEvent,
+        ToolResultEvent,
         tool_name="judge", tool_call_id="j", status="success", result="good", duration=2.0, size=4,
     )  # fmt: skip
-    made.add(events.WarningEvent, message="the answer was cut")
-    made.add(events.TextDoneEvent, text="Milk is good.")
+    made.add(WarningEvent, message="the answer was cut")
+    made.add(TextDoneEvent, text="Milk is good.")
     made.finish("main", "m", "Milk is good.")
     return made
 
@@ -75,7 +75,7 @@ def test_a_run_is_a_tree_of_calls_with_input_result_time_tokens_and_cost() -> No
 def test_the_block_of_a_failed_run_is_below_the_tree() -> None:
     made = journal()
     error = {"type": "CassetteMissError", "message": "the input has changed", "block": "-Go\n+Go\x1b[2J!"}
-    made.add(events.RunFailedEvent, status="provider_failed", error=error)
+    made.add(RunFailedEvent, status="provider_failed", error=error)
 
     assert RunTree(made.events).draw(100)[-3:] == [
         "✗ provider_failed: the input has changed",
@@ -104,6 +104,6 @@ def test_a_failed_run_ends_with_its_reason_and_a_running_one_is_unfinished() -> 
     assert RunTree(made.events).draw(80) == ["main  go  unfinished"]
 
     made.finish("main", "m", None, "failed")
-    made.add(events.RunFailedEvent, "", "r", None, status="failed", error={"type": "EntryError", "message": "it broke"})
+    made.add(RunFailedEvent, "", "r", None, status="failed", error={"type": "EntryError", "message": "it broke"})
 
     assert RunTree(made.events).draw(80) == ["main  go  failed · 1.0 s", "✗ failed: it broke"]

@@ -7,8 +7,23 @@ import pytest
 from hypothesis import given, strategies as st
 
 from llm_do.errors import BudgetError, LlmDoError
-from llm_do.runtime.record import events
-from llm_do.runtime.record.events import EVENT_TYPES
+from llm_do.runtime.record.events.event import EVENT_TYPES, Event, event_from_dict
+from llm_do.runtime.record.events.model_events import RetryEvent, TextDoneEvent, TextEvent, ThinkingEvent, UsageEvent
+from llm_do.runtime.record.events.run_events import (
+    CallFinishedEvent,
+    CallStartedEvent,
+    HandoffEvent,
+    RunFailedEvent,
+    RunFinishedEvent,
+    RunStartedEvent,
+)
+from llm_do.runtime.record.events.tool_events import (
+    ApprovalRequestedEvent,
+    ApprovalResolvedEvent,
+    StateChangedEvent,
+    ToolCallEvent,
+    ToolResultEvent,
+)
 from llm_do.runtime.record.results import RunResult, Usage, WarningRecord
 from llm_do.ui.live.display import Display
 from llm_do.ui.live.event_lines import describe, event_line, summary_line
@@ -33,57 +48,57 @@ def event(kind: type[Any], path: str = "main", call_id: str = "c1", **data: Any)
 
 
 LINES = [
-    (event(events.CallStartedEvent, input={"input": "hi", "attachments": []}), "main: called with hi"),
-    (event(events.CallStartedEvent, input={"company": "Acme"}), 'main: called with {"company":"Acme"}'),
-    (event(events.CallFinishedEvent, status="completed", output="x"), "main: completed: x"),
-    (event(events.CallFinishedEvent, status="failed", output=None), "main: failed"),
+    (event(CallStartedEvent, input={"input": "hi", "attachments": []}), "main: called with hi"),
+    (event(CallStartedEvent, input={"company": "Acme"}), 'main: called with {"company":"Acme"}'),
+    (event(CallFinishedEvent, status="completed", output="x"), "main: completed: x"),
+    (event(CallFinishedEvent, status="failed", output=None), "main: failed"),
     (
-        event(events.ToolCallEvent, tool_name="add", tool_call_id="t", args={"a": 1, "b": "x"}),
+        event(ToolCallEvent, tool_name="add", tool_call_id="t", args={"a": 1, "b": "x"}),
         'main > add(a=1, b="x")',
     ),
-    (event(events.ToolCallEvent, tool_name="add", tool_call_id="t", args='{"a": 1'), 'main > add({"a": 1)'),
-    (event(events.ToolCallEvent, tool_name="add", tool_call_id="t", args='{"a": 1}'), "main > add(a=1)"),
+    (event(ToolCallEvent, tool_name="add", tool_call_id="t", args='{"a": 1'), 'main > add({"a": 1)'),
+    (event(ToolCallEvent, tool_name="add", tool_call_id="t", args='{"a": 1}'), "main > add(a=1)"),
     (
         event(
-            events.ToolResultEvent,
+            ToolResultEvent,
             tool_name="add", tool_call_id="t", status="failed", result="no\x1b[2J", duration=1.0, size=2,
         ),
         "main < add: failed: no\\x1b[2J",
     ),
     (
-        event(events.ApprovalRequestedEvent, tool_name="add", tool_call_id="t", args={}, rule="add"),
+        event(ApprovalRequestedEvent, tool_name="add", tool_call_id="t", args={}, rule="add"),
         "main ? add needs approval: rule add",
     ),
     (
         event(
-            events.ApprovalRequestedEvent,
+            ApprovalRequestedEvent,
             tool_name="add", tool_call_id="t", args={}, rule=None, reason="add needs approval by default",
         ),
         "main ? add needs approval by default",
     ),
     (
         event(
-            events.ApprovalRequestedEvent,
+            ApprovalRequestedEvent,
             tool_name="add", tool_call_id="t", args={}, rule=None, reason="it is expensive",
         ),
         "main ? add needs approval: it is expensive",
     ),
     (
-        event(events.ApprovalResolvedEvent, tool_name="add", tool_call_id="t", decision="deny", by="person"),
+        event(ApprovalResolvedEvent, tool_name="add", tool_call_id="t", decision="deny", by="person"),
         "main ? add denied by a person",
     ),
     (
-        event(events.ApprovalResolvedEvent, tool_name="add", tool_call_id="t", decision="allow", by="remembered"),
+        event(ApprovalResolvedEvent, tool_name="add", tool_call_id="t", decision="allow", by="remembered"),
         "main ? add allowed by the answer to another",
     ),
     (
-        event(events.ApprovalResolvedEvent, tool_name="add", tool_call_id="t", decision="deny", by="cancelled"),
+        event(ApprovalResolvedEvent, tool_name="add", tool_call_id="t", decision="deny", by="cancelled"),
         "main ? add denied since the run ended first",
     ),
-    (event(events.RetryEvent, attempt=1, delay=0.5, error="429"), "main: retry 1 in 0.5 s: 429"),
-    (event(events.HandoffEvent, source="main", target="b", reason="why"), "main: handed over to b: why"),
-    (event(events.UsageEvent, usage={}), None),
-    (event(events.TextEvent, text="x"), None),
+    (event(RetryEvent, attempt=1, delay=0.5, error="429"), "main: retry 1 in 0.5 s: 429"),
+    (event(HandoffEvent, source="main", target="b", reason="why"), "main: handed over to b: why"),
+    (event(UsageEvent, usage={}), None),
+    (event(TextEvent, text="x"), None),
 ]  # fmt: skip
 
 
@@ -95,7 +110,7 @@ def test_each_shown_event_is_one_line() -> None:
 def test_every_event_type_has_a_description_and_can_be_read_back(kind: str) -> None:
     data = samples.events()[kind]
 
-    read = events.event_from_dict(json.loads(json.dumps(data)))
+    read = event_from_dict(json.loads(json.dumps(data)))
 
     assert read is not None
     assert read.to_dict() == data
@@ -105,34 +120,34 @@ def test_every_event_type_has_a_description_and_can_be_read_back(kind: str) -> N
 
 
 def test_unknown_events_are_skipped_and_unknown_fields_ignored() -> None:
-    data = event(events.TextEvent, text="x").to_dict()
+    data = event(TextEvent, text="x").to_dict()
 
-    assert events.event_from_dict({**data, "type": "dreamt"}) is None
-    assert events.event_from_dict({name: value for name, value in data.items() if name != "text"}) is None
-    assert events.event_from_dict({**data, "colour": "red"}) == event(events.TextEvent, text="x")
+    assert event_from_dict({**data, "type": "dreamt"}) is None
+    assert event_from_dict({name: value for name, value in data.items() if name != "text"}) is None
+    assert event_from_dict({**data, "colour": "red"}) == event(TextEvent, text="x")
 
 
 @each_row(
     "one, words",
     [
-        (event(events.RunStartedEvent, entry="main", input={"input": "hi"}), "started with hi"),
-        (event(events.RunFinishedEvent, status="completed", output="x"), "completed: x"),
-        (event(events.RunFailedEvent, status="failed", error={"message": "no ink"}), "failed: no ink"),
-        (event(events.ThinkingEvent, text="a\nb"), "a\\nb"),
-        (event(events.StateChangedEvent, toolkit="door", updates={"a": 1}, states=[]), 'door: {"a":1}'),
+        (event(RunStartedEvent, entry="main", input={"input": "hi"}), "started with hi"),
+        (event(RunFinishedEvent, status="completed", output="x"), "completed: x"),
+        (event(RunFailedEvent, status="failed", error={"message": "no ink"}), "failed: no ink"),
+        (event(ThinkingEvent, text="a\nb"), "a\\nb"),
+        (event(StateChangedEvent, toolkit="door", updates={"a": 1}, states=[]), 'door: {"a":1}'),
         (
-            event(events.UsageEvent, usage={"input_tokens": 1200, "output_tokens": 34, "cost_usd": 0.01234}),
+            event(UsageEvent, usage={"input_tokens": 1200, "output_tokens": 34, "cost_usd": 0.01234}),
             "1,234 tokens, $0.0123",
         ),
     ],
 )
-def test_events_without_a_line_have_a_description(one: events.Event, words: str) -> None:
+def test_events_without_a_line_have_a_description(one: Event, words: str) -> None:
     assert describe(one) == words
 
 
 @given(st.text(), st.text())
 def test_no_text_can_add_a_line(path: str, text: str) -> None:
-    line = event_line(event(events.ToolCallEvent, path, tool_name=text, tool_call_id="t", args={text: text}))
+    line = event_line(event(ToolCallEvent, path, tool_name=text, tool_call_id="t", args={text: text}))
 
     assert line is not None
     assert line.isprintable()
@@ -200,9 +215,9 @@ def test_streamed_text_of_several_agents_is_kept_apart() -> None:
         ("main/b", "c2", "x"),
         ("main", "c1", "y"),
     ):
-        display.on_event(event(events.TextEvent, path, call_id, text=text))
-    display.on_event(event(events.TextDoneEvent, "main", "c1", text="one two\ny"))
-    display.on_event(event(events.TextDoneEvent, "main", "c3", text="all of it"))
+        display.on_event(event(TextEvent, path, call_id, text=text))
+    display.on_event(event(TextDoneEvent, "main", "c1", text="one two\ny"))
+    display.on_event(event(TextDoneEvent, "main", "c3", text="all of it"))
     display.end()
 
     assert "".join(written) == "main | one two\nmain | \nmain/b | x\nmain | y\nmain | all of it\n"

@@ -10,7 +10,9 @@ import pyte
 import pytest
 from hypothesis import given, strategies as st
 
-from llm_do.runtime.record import events
+from llm_do.runtime.record.events.model_events import TextDoneEvent, TextEvent, UsageEvent
+from llm_do.runtime.record.events.run_events import CallFinishedEvent, CallStartedEvent, RunStartedEvent, WarningEvent
+from llm_do.runtime.record.events.tool_events import ToolCallEvent, ToolResultEvent
 from llm_do.ui.live.block import Block
 from llm_do.ui.live.call_tree import CallTree, seconds_text
 from llm_do.ui.live.display import Display
@@ -49,12 +51,12 @@ def event(kind: type[Any], path: str = "main", call_id: str = "c", parent: str |
 
 
 def tool_call(tool: str, call: str = "t", path: str = "main", call_id: str = "c", **args: Any) -> Any:
-    return event(events.ToolCallEvent, path, call_id, tool_name=tool, tool_call_id=call, args=args)
+    return event(ToolCallEvent, path, call_id, tool_name=tool, tool_call_id=call, args=args)
 
 
 def tool_result(tool: str, result: Any, status: str = "success", call: str = "t") -> Any:
     return event(
-        events.ToolResultEvent,
+        ToolResultEvent,
         tool_name=tool,
         tool_call_id=call,
         status=status,
@@ -66,7 +68,7 @@ def tool_result(tool: str, result: Any, status: str = "success", call: str = "t"
 
 def test_a_finished_call_moves_from_the_tree_to_the_transcript() -> None:
     terminal = Terminal()
-    for each in (event(events.CallStartedEvent, input={}), tool_call("send", to="ann")):
+    for each in (event(CallStartedEvent, input={}), tool_call("send", to="ann")):
         terminal.display.on_event(each)
     assert [line.split("  ")[0] for line in terminal.lines] == ["main", '└─ send(to="ann")']
 
@@ -80,7 +82,7 @@ def test_a_finished_call_moves_from_the_tree_to_the_transcript() -> None:
 @each_row("status, mark", [("failed", "✗"), ("denied", "✗"), ("refused", "✗"), ("timed_out", "✗"), ("success", "✓")])
 def test_a_finished_call_is_marked_with_its_outcome(status: str, mark: str) -> None:
     terminal = Terminal()
-    for each in (event(events.CallStartedEvent, input={}), tool_call("send"), tool_result("send", "why", status)):
+    for each in (event(CallStartedEvent, input={}), tool_call("send"), tool_result("send", "why", status)):
         terminal.display.on_event(each)
     terminal.display.end()
 
@@ -90,14 +92,14 @@ def test_a_finished_call_is_marked_with_its_outcome(status: str, mark: str) -> N
 
 def test_streamed_text_is_below_its_agent_and_the_result_is_not_repeated() -> None:
     terminal = Terminal()
-    terminal.display.on_event(event(events.CallStartedEvent, input={}))
+    terminal.display.on_event(event(CallStartedEvent, input={}))
     for piece in ("one\n", "two ", "**three**"):
-        terminal.display.on_event(event(events.TextEvent, text=piece))
+        terminal.display.on_event(event(TextEvent, text=piece))
     terminal.display.tick()
     assert terminal.lines[1:] == ["│  one", "│  two **three**"]
 
-    terminal.display.on_event(event(events.TextDoneEvent, text="one\ntwo **three**"))
-    terminal.display.on_event(event(events.CallFinishedEvent, status="completed", output="one\ntwo **three**"))
+    terminal.display.on_event(event(TextDoneEvent, text="one\ntwo **three**"))
+    terminal.display.on_event(event(CallFinishedEvent, status="completed", output="one\ntwo **three**"))
     terminal.display.end(output="one\ntwo **three**")
 
     assert terminal.lines == []
@@ -105,8 +107,8 @@ def test_streamed_text_is_below_its_agent_and_the_result_is_not_repeated() -> No
 
 def test_a_failed_run_leaves_the_text_so_far() -> None:
     terminal = Terminal()
-    terminal.display.on_event(event(events.CallStartedEvent, input={}))
-    terminal.display.on_event(event(events.TextDoneEvent, text="half"))
+    terminal.display.on_event(event(CallStartedEvent, input={}))
+    terminal.display.on_event(event(TextDoneEvent, text="half"))
     terminal.display.end()
 
     assert terminal.lines == ["main", "half"]
@@ -114,9 +116,9 @@ def test_a_failed_run_leaves_the_text_so_far() -> None:
 
 def test_nothing_is_drawn_while_a_question_is_open() -> None:
     terminal = Terminal()
-    terminal.display.on_event(event(events.CallStartedEvent, input={}))
+    terminal.display.on_event(event(CallStartedEvent, input={}))
     terminal.display.hold()
-    terminal.display.on_event(event(events.CallStartedEvent, "main/b", "d", "c", input={}))
+    terminal.display.on_event(event(CallStartedEvent, "main/b", "d", "c", input={}))
     terminal.display.foreign("a print\n")
     assert terminal.lines == []
 
@@ -127,9 +129,9 @@ def test_nothing_is_drawn_while_a_question_is_open() -> None:
 
 def test_calls_that_do_not_fit_the_rows_are_counted() -> None:
     tree = CallTree()
-    tree.update(event(events.CallStartedEvent, input={}))
+    tree.update(event(CallStartedEvent, input={}))
     for number in range(50):
-        tree.update(event(events.CallStartedEvent, f"main/w{number}", f"d{number}", "c", input={}))
+        tree.update(event(CallStartedEvent, f"main/w{number}", f"d{number}", "c", input={}))
 
     drawn = tree.draw(1001.0, 40, 10)
 
@@ -139,12 +141,12 @@ def test_calls_that_do_not_fit_the_rows_are_counted() -> None:
 
 def test_parallel_calls_of_one_agent_are_told_apart_and_counted() -> None:
     terminal = Terminal(60, 40)
-    terminal.display.on_event(event(events.CallStartedEvent, input={"input": "all of them", "attachments": []}))
+    terminal.display.on_event(event(CallStartedEvent, input={"input": "all of them", "attachments": []}))
     for number in range(30):
         data = {"input": {"input": f"file {number} of the folder"}, "label": "the last" if number == 29 else ""}
-        terminal.display.on_event(event(events.CallStartedEvent, "main/w", f"d{number}", "c", **data))
+        terminal.display.on_event(event(CallStartedEvent, "main/w", f"d{number}", "c", **data))
     for number in range(2):
-        ended = event(events.CallFinishedEvent, "main/w", f"d{number}", "c", status="completed", output="read")
+        ended = event(CallFinishedEvent, "main/w", f"d{number}", "c", status="completed", output="read")
         terminal.display.on_event(ended)
     terminal.display.tick()
 
@@ -162,24 +164,21 @@ def test_parallel_calls_of_one_agent_are_told_apart_and_counted() -> None:
 
 
 def began(name: str, call_id: str, parent: str = "c", text: str = "") -> Any:
-    return event(events.CallStartedEvent, name, call_id, parent, input={"input": text})
+    return event(CallStartedEvent, name, call_id, parent, input={"input": text})
 
 
 def ended(name: str, call_id: str, parent: str = "c", output: str = "done", status: str = "completed") -> Any:
-    return event(events.CallFinishedEvent, name, call_id, parent, status=status, output=output)
+    return event(CallFinishedEvent, name, call_id, parent, status=status, output=output)
 
 
 def used(name: str, call_id: str, parent: str = "c", cost: float | None = None) -> Any:
     usage = {"input_tokens": 900, "output_tokens": 100} | ({"cost_usd": cost} if cost is not None else {})
-    return event(events.UsageEvent, name, call_id, parent, usage=usage)
+    return event(UsageEvent, name, call_id, parent, usage=usage)
 
 
 def inside(kind: type[Any], tool: str, status: str = "success", **data: Any) -> Any:
     """A tool call of the worker `a`, or its result."""
-    if kind is events.ToolResultEvent:
-        data = {"status": status, "result": "seen", "duration": 1.0, "size": 1}
-    else:
-        data = {"args": {}}
+    data = {"status": status, "result": "seen", "duration": 1.0, "size": 1} if kind is ToolResultEvent else {"args": {}}
     return event(kind, "main/a", "a", "c", tool_name=tool, tool_call_id=tool, **data)
 
 
@@ -189,16 +188,16 @@ def test_calls_beside_each_other_fold_to_a_line_with_all_that_they_used() -> Non
         began("main", "c", "r"),
         began("main/a", "a", text="one"),
         began("main/b", "b", text="two"),
-        inside(events.ToolCallEvent, "look"),
-        inside(events.ToolResultEvent, "look"),
-        inside(events.ToolCallEvent, "fail"),
-        inside(events.ToolResultEvent, "fail", "failed"),
+        inside(ToolCallEvent, "look"),
+        inside(ToolResultEvent, "look"),
+        inside(ToolCallEvent, "fail"),
+        inside(ToolResultEvent, "fail", "failed"),
         began("main/a/deep", "deep", "a"),
         used("main/a/deep", "deep", "a", 0.5),
         ended("main/a/deep", "deep", "a"),
         used("main/a", "a"),
-        event(events.TextDoneEvent, "main/a", "a", text="a text on the way"),
-        inside(events.ToolCallEvent, "again"),
+        event(TextDoneEvent, "main/a", "a", text="a text on the way"),
+        inside(ToolCallEvent, "again"),
         ended("main/a", "a", output="all seen"),
     ):
         terminal.display.on_event(each)
@@ -218,8 +217,8 @@ def test_a_call_that_runs_alone_leaves_its_steps() -> None:
     for each in (
         began("main", "c", "r"),
         began("main/a", "a"),
-        inside(events.ToolCallEvent, "look"),
-        inside(events.ToolResultEvent, "look"),
+        inside(ToolCallEvent, "look"),
+        inside(ToolResultEvent, "look"),
         ended("main/a", "a"),
         began("main/b", "b"),
         ended("main/b", "b", output="the end"),
@@ -260,7 +259,7 @@ def test_a_result_held_back_comes_before_whatever_is_shown_next(other: str) -> N
         case "line":
             terminal.display.line("other")
         case "warning":
-            terminal.display.on_event(event(events.WarningEvent, message="other"))
+            terminal.display.on_event(event(WarningEvent, message="other"))
         case _:
             terminal.display.hold()
     terminal.display.end(output="seen")
@@ -271,7 +270,7 @@ def test_a_result_held_back_comes_before_whatever_is_shown_next(other: str) -> N
 
 def test_the_end_of_a_run_of_several_agents_says_what_each_did() -> None:
     terminal = Terminal(80)
-    started = event(events.RunStartedEvent, input="go", entry="main")
+    started = event(RunStartedEvent, input="go", entry="main")
     for each in (
         started,
         began("main", "c", "r"),
@@ -307,10 +306,10 @@ def test_what_each_agent_did_fits_the_terminal(columns: int) -> None:
 
 def test_a_tree_that_is_too_high_has_one_line_a_call_before_it_hides_any() -> None:
     tree = CallTree()
-    tree.update(event(events.CallStartedEvent, input={}))
+    tree.update(event(CallStartedEvent, input={}))
     for number in range(8):
         data = {"input": {"input": f"Read the file notes-{number}.txt.", "attachments": []}}
-        tree.update(event(events.CallStartedEvent, "main/w", f"d{number}", "c", **data))
+        tree.update(event(CallStartedEvent, "main/w", f"d{number}", "c", **data))
         tree.update(tool_call("look", f"t{number}", "main/w", f"d{number}", at=number))
 
     assert len(tree.draw(1001.0, 80, 40)) == 1 + 2 * 8
@@ -322,9 +321,9 @@ def test_a_tree_that_is_too_high_has_one_line_a_call_before_it_hides_any() -> No
 
 def test_thousands_of_calls_are_drawn_quickly() -> None:
     tree = CallTree()
-    tree.update(event(events.CallStartedEvent, input={}))
+    tree.update(event(CallStartedEvent, input={}))
     for number in range(5000):
-        tree.update(event(events.CallStartedEvent, "main/w", f"d{number}", "c", input={"input": f"file {number}"}))
+        tree.update(event(CallStartedEvent, "main/w", f"d{number}", "c", input={"input": f"file {number}"}))
     started = time.process_time()
 
     assert tree.draw(1001.0, 80, 20)[-1] == "… 4982 more"
@@ -346,10 +345,10 @@ def test_narrowing_the_terminal_removes_the_old_block() -> None:
 @given(st.lists(st.text(max_size=60), max_size=6), st.integers(20, 90))
 def test_the_tree_always_fits_the_terminal(texts: list[str], columns: int) -> None:
     tree = CallTree()
-    tree.update(event(events.CallStartedEvent, input={}))
+    tree.update(event(CallStartedEvent, input={}))
     for number, text in enumerate(texts):
         tree.update(tool_call("t", str(number), text=text))
-        tree.update(event(events.TextEvent, text=text))
+        tree.update(event(TextEvent, text=text))
 
     drawn = tree.draw(1001.0, columns, 12)
 

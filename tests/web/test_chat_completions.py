@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from llm_do import Project, Runtime
-from llm_do.runtime.record.events import RetryEvent, TextDoneEvent, TextEvent
+from llm_do.runtime.record.events.model_events import RetryEvent, TextDoneEvent, TextEvent
 from llm_do.web.chat_completions import _SentText
 from tests.web.served import KEY, Served, serving, write_desk
 

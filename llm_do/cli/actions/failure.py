@@ -13,7 +13,7 @@ from llm_do.errors import EXIT_CODES, LinkError, LlmDoError, Status
 from llm_do.ui.reports.error_text import error_text
 
 if TYPE_CHECKING:
-    from llm_do.runtime.record.events import Event
+    from llm_do.runtime.record.events.event import Event
     from llm_do.runtime.record.results import ErrorRecord
 
 __all__ = [
@@ -65,7 +65,7 @@ def failed_result(error: BaseException) -> dict[str, Any]:
 
 def event_record(error: BaseException, events: Sequence[Event] = ()) -> dict[str, Any]:
     """The record that `--format events` prints when there was no run, or one that couldn't be ended properly."""
-    from llm_do.runtime.record.events import RunFailedEvent
+    from llm_do.runtime.record.events.run_events import RunFailedEvent
 
     records = [record.to_dict() for record in _records(error)]
     first = events[0] if events else None

@@ -359,7 +359,7 @@ def print_summary(result: RunResult, seconds: float, output: OutputOptions, sess
 
 def print_output(result: RunResult, results: Results, session: Session) -> None:
     """Print a run's output: on a terminal, with a model's Markdown drawn and data indented."""
-    from llm_do.runtime.record.results import output_text
+    from llm_do.text.output_text import output_text
 
     text = output_text(result.output)
     if results.is_terminal and session.animated and session.wrote(text):

@@ -20,12 +20,14 @@ from llm_do.errors import StoreError, UsageError
 from llm_do.formats.lock import FILE
 from llm_do.models.providers.model_names import parse_override
 from llm_do.runtime.approval.broker import RunApprovalPolicy
-from llm_do.runtime.record.events import Event, RunStartedEvent, TextDoneEvent
-from llm_do.runtime.record.results import output_text
-from llm_do.runtime.record.subscription import Subscription
+from llm_do.runtime.record.events.event import Event
+from llm_do.runtime.record.events.model_events import TextDoneEvent
+from llm_do.runtime.record.events.run_events import RunStartedEvent
+from llm_do.runtime.record.events.subscription import Subscription
 from llm_do.runtime.runtime import Runtime
 from llm_do.runtime.session.runtime_config import RuntimeConfig
 from llm_do.text.json_data import to_json_data
+from llm_do.text.output_text import output_text
 from llm_do.text.sanitizer import sanitize
 from llm_do.ui.approval.asker import Asker
 from llm_do.ui.live.display import Display

@@ -10,7 +10,7 @@ from typing import Literal
 
 from llm_do.cli.actions.project_store import align_columns, local_time, print_from_store
 from llm_do.errors import EXIT_CODES, UsageError
-from llm_do.runtime.record.events import event_from_dict
+from llm_do.runtime.record.events.event import event_from_dict
 from llm_do.runtime.record.results import Usage
 from llm_do.runtime.record.store.stored_questions import as_question
 from llm_do.runtime.record.stored_records import Filter, Observation, RunFilter, RunRecord, Spending, SpendingBy

@@ -28,13 +28,13 @@ from llm_do.project.tools.argument_schemas import SchemaWorkError, check_briefly
 from llm_do.runtime.agents.listed_names import check_listed_names
 from llm_do.runtime.context.call_context import CallContext, current_call
 from llm_do.runtime.context.emission import open_tool
-from llm_do.runtime.record.results import arguments_data
 from llm_do.runtime.request.model_request import enabled_tools, parsed_arguments
 from llm_do.runtime.toolcall.gatekeeper import show_available_tools
 from llm_do.runtime.toolcall.tool_call import refuse, run_tool_call
 from llm_do.runtime.tools.stamped_tools import StampedToolset
 from llm_do.runtime.tools.traits import traits_of
 from llm_do.text.canonical_json import canonical_json
+from llm_do.text.json_data import arguments_data
 
 __all__ = ["AdoptingPipeline", "Pipeline"]
 

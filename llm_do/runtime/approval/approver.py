@@ -41,7 +41,7 @@ from llm_do.runtime.approval.kept_approval import KeptApproval
 from llm_do.runtime.approval.pending_call import PendingCall
 from llm_do.runtime.approval.person_answers import granted, person_decision
 from llm_do.runtime.approval.saved_approvals import SavedApprovals
-from llm_do.runtime.record.events import ApprovalRequestedEvent, ApprovalResolvedEvent
+from llm_do.runtime.record.events.tool_events import ApprovalRequestedEvent, ApprovalResolvedEvent
 from llm_do.runtime.steps.run_questions import StepQuestions
 from llm_do.runtime.tools.traits import Preview
 

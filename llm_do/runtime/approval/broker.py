@@ -14,8 +14,8 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from llm_do._startup.frozen import frozen
 from llm_do.concurrency.run_end import reraise_if_cancelled
-from llm_do.errors import error_text
 from llm_do.policy.values import Decision, ToolCallInfo
+from llm_do.text.exception_text import exception_text
 
 __all__ = [
     "ALL_ANSWERS",
@@ -289,7 +289,7 @@ class Broker:
             answer = await _call(self.callback, request)
         except BaseException as error:  # noqa: BLE001 (a callback that fails allows nothing)
             reraise_if_cancelled(error)
-            answer = ApprovalDecision("unanswered", note=f"asking failed, {error_text(error)}")
+            answer = ApprovalDecision("unanswered", note=f"asking failed, {exception_text(error)}")
         fault = self._fault(answer)
         if fault is not None or not isinstance(answer, ApprovalDecision):
             answer = ApprovalDecision("unanswered", note=f"the approval callback returned {fault}")

@@ -12,7 +12,7 @@ from typing import Any
 from llm_do.policy.values import Decision, ToolCallInfo
 from llm_do.runtime.approval.broker import Answer, ApprovalDecision, ApprovalRequest
 from llm_do.runtime.approval.pending_call import PendingCall
-from llm_do.runtime.record.events import ApprovalRequestedEvent, ApprovalResolvedEvent
+from llm_do.runtime.record.events.tool_events import ApprovalRequestedEvent, ApprovalResolvedEvent
 from llm_do.runtime.record.store.stored_questions import QuestionRow
 from llm_do.runtime.steps.run_questions import AskHere, OpenQuestion, StepQuestions, is_withdrawn
 from llm_do.runtime.tools.traits import Preview

@@ -15,7 +15,7 @@ from typing import Any
 from llm_do._startup.frozen import frozen
 from llm_do.concurrency.run_end import reraise_if_cancelled
 from llm_do.concurrency.worker_threads import run_in_worker
-from llm_do.errors import ToolError, error_text
+from llm_do.errors import ToolError
 from llm_do.policy.arguments import resolve_by_text
 from llm_do.policy.values import Decision, Resolved, ToolCallInfo
 from llm_do.project.project import Project
@@ -26,6 +26,7 @@ from llm_do.runtime.steps.run_questions import StepQuestions
 from llm_do.runtime.tools.approval_requirement import ApprovalRequirement
 from llm_do.runtime.tools.traits import Preview, ToolTraits
 from llm_do.text.canonical_json import canonical_json
+from llm_do.text.exception_text import exception_text
 
 __all__ = ["BoundToFailError", "PendingCall", "makers_of"]
 
@@ -127,7 +128,7 @@ class PendingCall:
             return self.traits.decide(info) or default
         except BaseException as error:  # noqa: BLE001 (what fails must fail closed)
             reraise_if_cancelled(error)
-            return Decision("deny", f"its toolset failed to judge the call, {error_text(error)}")
+            return Decision("deny", f"its toolset failed to judge the call, {exception_text(error)}")
 
     @property
     def identical_count(self) -> int:
@@ -169,7 +170,7 @@ class PendingCall:
                 return await run_in_worker(self.traits.preview, info.args)
         except BaseException as error:  # noqa: BLE001 (the question is asked without its diff)
             reraise_if_cancelled(error)
-            return Preview(f"({error_text(error)})", "")
+            return Preview(f"({exception_text(error)})", "")
 
     async def request(
         self,
@@ -273,4 +274,4 @@ async def _describe(function: Callable[[Mapping[str, Any]], str] | None, args: M
             return str(await run_in_worker(function, args))
     except BaseException as error:  # noqa: BLE001 (the question is asked without its text)
         reraise_if_cancelled(error)
-        return f"({error_text(error)})"
+        return f"({exception_text(error)})"

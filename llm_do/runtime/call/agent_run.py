@@ -27,7 +27,7 @@ from llm_do.runtime.context.call_frame import CallFrame
 from llm_do.runtime.context.emission import emit
 from llm_do.runtime.context.history_compaction import compaction_of
 from llm_do.runtime.context.hooks import HookPoint
-from llm_do.runtime.record.events import HandoffEvent
+from llm_do.runtime.record.events.run_events import HandoffEvent
 from llm_do.runtime.record.histories import close_history
 from llm_do.runtime.request.cut_answers import behaviour_error
 from llm_do.runtime.request.model_choice import model_for

@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 from llm_do._startup.frozen import frozen
 from llm_do.concurrency.run_end import RunEndSignal
-from llm_do.errors import DepthLimitError, EntryError, InputError, LlmDoError, Status, error_text
+from llm_do.errors import DepthLimitError, EntryError, InputError, LlmDoError, Status
 from llm_do.project.faults import DATA_HINT, not_data_error
 from llm_do.runtime.context.call_context import CURRENT_CALL, CallContext
 from llm_do.runtime.context.call_frame import CallConfig
 from llm_do.runtime.context.emission import emit, ending_run, record_tool
-from llm_do.runtime.record.events import CallFinishedEvent, CallStartedEvent
+from llm_do.runtime.record.events.run_events import CallFinishedEvent, CallStartedEvent
 from llm_do.runtime.record.outcomes import CallOutcome, ToolOutcome, ToolOutput
 from llm_do.runtime.record.results import ErrorRecord, Usage
 from llm_do.runtime.steps.inner_calls import current_step, note_inner_call
 from llm_do.runtime.tools.approval_requirement import CURRENT_APPROVALS, CallApprovals
 from llm_do.text.canonical_json import digest
+from llm_do.text.exception_text import exception_text
 from llm_do.text.json_data import NotDataError, check_awaited, to_json_data
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ class CallScope:
         except Exception as error:
             raise EntryError(
                 f"{ctx.frame.config.name} returned a {type(output).__name__} that can't be written as JSON data: "
-                + error_text(error),
+                + exception_text(error),
                 hint=DATA_HINT,
                 agent_path=ctx.path,
             ) from error
@@ -194,7 +195,7 @@ def input_data(value: BaseModel, path: str) -> Any:
         return to_json_data(value)
     except Exception as error:
         raise InputError(
-            f"the input of {path} can't be written as JSON data: {error_text(error)}",
+            f"the input of {path} can't be written as JSON data: {exception_text(error)}",
             hint="Give text, or a mapping of JSON-like data.",
             agent_path=path,
         ) from error

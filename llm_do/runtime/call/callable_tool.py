@@ -17,10 +17,10 @@ from llm_do.runtime.call.call_scope import CallSite
 from llm_do.runtime.call.invocation import invoke
 from llm_do.runtime.context.call_context import CallContext, current_call
 from llm_do.runtime.context.call_frame import Turn
-from llm_do.runtime.record.results import output_text
 from llm_do.runtime.request.cut_answers import cut_note
 from llm_do.runtime.tools.toolbox import FixedTool
 from llm_do.runtime.tools.traits import ToolTraits
+from llm_do.text.output_text import output_text
 
 __all__ = ["agent_tool", "flow_tool"]
 

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 
 from llm_do.concurrency.run_end import reraise_if_cancelled
 from llm_do.concurrency.worker_threads import call_function
-from llm_do.errors import EntryError, RunError, error_text
+from llm_do.errors import EntryError, RunError
 from llm_do.project.faults import DATA_HINT
 from llm_do.runtime.context.aftermath import Aftermath
 from llm_do.runtime.context.call_context import CallContext
@@ -24,6 +24,7 @@ from llm_do.runtime.record.store.store_writes import StepKind
 from llm_do.runtime.steps.inner_calls import inner_calls
 from llm_do.runtime.steps.stored_results import failure
 from llm_do.text.canonical_json import digest
+from llm_do.text.exception_text import exception_text
 from llm_do.text.json_data import to_json_data
 
 __all__ = ["run_code_step", "run_function_step"]
@@ -91,7 +92,7 @@ async def _run_step(
         except Exception as error:  # noqa: BLE001 (it is raised once it is kept)
             reraise_if_cancelled(error)
             failed = error
-            ended["error"] = {"type": type(error).__name__, "message": error_text(error)}
+            ended["error"] = {"type": type(error).__name__, "message": exception_text(error)}
     with ending_run(ctx):
         await log.finish(key, kind, {"path": ctx.path, **ended, **aftermath.data()})
     if failed is not None:

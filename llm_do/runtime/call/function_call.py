@@ -18,9 +18,9 @@ from llm_do.project.registry import Registered
 from llm_do.project.tools.argument_schemas import check_schema
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.null_model import NULL_MODEL
-from llm_do.runtime.record.results import output_text
 from llm_do.runtime.tools.iterated_results import UNLIMITED_ITEMS, collect_items
 from llm_do.runtime.tools.traits import traits_of
+from llm_do.text.output_text import output_text
 
 if TYPE_CHECKING:
     from pydantic_ai.toolsets.abstract import SchemaValidatorProt

@@ -18,7 +18,7 @@ from llm_do.project.faults import find_fault, project_error
 from llm_do.project.functions import input_annotation
 from llm_do.project.inputs import PromptInput, to_input
 from llm_do.runtime.context.emission import emit
-from llm_do.runtime.record.events import GuardEvent
+from llm_do.runtime.record.events.run_events import GuardEvent
 from llm_do.text.json_data import to_json_data
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import re
 from pydantic import BaseModel
 
 from llm_do.errors import RunError
-from llm_do.runtime.record.results import output_text
+from llm_do.text.output_text import output_text
 
 __all__ = ["render_template", "template_fields"]
 

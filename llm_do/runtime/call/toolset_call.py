@@ -21,7 +21,7 @@ from llm_do.project.tools.toolset_wrappers import find_shown_tools
 from llm_do.runtime.call.function_call import CallArguments, checked_arguments, run_context
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.emission import emit
-from llm_do.runtime.record.events import StateChangedEvent
+from llm_do.runtime.record.events.tool_events import StateChangedEvent
 from llm_do.runtime.tools.iterated_results import UNLIMITED_ITEMS, collect_items
 from llm_do.runtime.tools.traits import traits_of
 from llm_do.text.json_data import to_json_data

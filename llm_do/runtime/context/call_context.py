@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from llm_do.concurrency.run_end import RunEndSignal
 from llm_do.errors import AbortedError, PermissionDeniedError, ToolFailedError
-from llm_do.runtime.record.events import WarningEvent
+from llm_do.runtime.record.events.run_events import WarningEvent
 from llm_do.runtime.record.results import WarningRecord
 from llm_do.runtime.tools.current_tool import CURRENT_TOOL
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from llm_do.concurrency.run_end import RunEndSignal
 from llm_do.errors import LlmDoError, ReplayError, StoreError, SuspendedError
 from llm_do.runtime.context.call_frame import OpenToolCall
-from llm_do.runtime.record.events import EventBase, StateChangedEvent, ToolCallEvent, ToolResultEvent
+from llm_do.runtime.record.events.event_base import EventBase
+from llm_do.runtime.record.events.tool_events import StateChangedEvent, ToolCallEvent, ToolResultEvent
 from llm_do.runtime.record.outcomes import ToolOutcome
 
 if TYPE_CHECKING:

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from llm_do.concurrency.run_end import RunEndSignal
 from llm_do.runtime.context.budget import BudgetMeter
-from llm_do.runtime.record.events import Event, EventBase, TextEvent
+from llm_do.runtime.record.events.event import Event
+from llm_do.runtime.record.events.event_base import EventBase
+from llm_do.runtime.record.events.model_events import TextEvent
+from llm_do.runtime.record.events.subscription import Subscription
 from llm_do.runtime.record.recording import ThreadView, UserView
 from llm_do.runtime.record.results import ApprovalRecord, CallRecord, ErrorRecord, WarningRecord
-from llm_do.runtime.record.subscription import Subscription
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,9 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from llm_do.concurrency.event_loops import PerLoop
+from llm_do.runtime.record.events.subscription import Subscription
 from llm_do.runtime.record.recording import Recorder, recorder_of
 from llm_do.runtime.record.results import Usage
-from llm_do.runtime.record.subscription import Subscription
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from llm_do.machines.machine import ToolkitState
     from llm_do.project.project import Project, RecordSettings
-    from llm_do.runtime.record.events import Event
+    from llm_do.runtime.record.events.event import Event
     from llm_do.runtime.record.exchanges import Exchange
     from llm_do.runtime.record.results import Usage
     from llm_do.runtime.record.sent_request import RequestReader

@@ -6,15 +6,14 @@ The state of an active run is in `llm_do.runtime.context.run_state`.
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from llm_do._startup.frozen import frozen
 from llm_do.errors import EXIT_CODES, LlmDoError, RunError, Status
 from llm_do.project.faults import find_fault
-from llm_do.text.json_data import plain_data, to_json_data
+from llm_do.text.json_data import to_json_data
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,9 +31,7 @@ __all__ = [
     "RunResult",
     "Usage",
     "WarningRecord",
-    "arguments_data",
     "messages_data",
-    "output_text",
 ]
 
 
@@ -357,45 +354,3 @@ def messages_data(messages: list[ModelMessage] | tuple[ModelMessage, ...]) -> li
     from pydantic_ai.messages import ModelMessagesTypeAdapter
 
     return ModelMessagesTypeAdapter.dump_python(list(messages), mode="json")
-
-
-def output_text(value: Any) -> str:
-    """Return a result as text, as the command line prints it and a calling agent reads it.
-
-    A string is unchanged; a pydantic model or a dataclass that defines `__str__` uses it; anything else is JSON.
-
-    Args:
-        value: The output of an entry or an agent.
-
-    Returns:
-        Its text.
-
-    Example:
-        >>> output_text({"a": 1})
-        '{"a": 1}'
-    """
-    if isinstance(value, str):
-        return value
-    if value is None:
-        return ""
-    if type(value) is int:
-        return str(value)
-    kind = cast("type[Any]", type(value))
-    is_record = dataclasses.is_dataclass(value) or hasattr(kind, "model_fields")
-    if is_record and _defines_str(kind):
-        return str(value)
-    return json.dumps(to_json_data(value), ensure_ascii=False)
-
-
-def _defines_str(kind: type) -> bool:
-    """Whether a class of the project defines its own text form."""
-    for base in kind.__mro__:
-        if "__str__" in vars(base):
-            return not base.__module__.startswith(("pydantic.", "builtins"))
-    return False
-
-
-def arguments_data(value: Any) -> Mapping[str, Any]:
-    """Return arguments as data for rules and digests: unlike in JSON, infinity and null stay distinct."""
-    data = plain_data(value)
-    return data if isinstance(data, dict) else {"value": data}  # pyright: ignore[reportUnknownVariableType]

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from typing import Any
 
 from llm_do.concurrency.event_loops import cancel_and_wait, require_event_loop
-from llm_do.runtime.record.events import Event
+from llm_do.runtime.record.events.event import Event
+from llm_do.runtime.record.events.subscription import Subscription
 from llm_do.runtime.record.results import RunResult
-from llm_do.runtime.record.subscription import Subscription
 
 __all__ = ["RunStream"]
 

@@ -5,18 +5,17 @@ Pure and incremental: a reader remembers the messages of its call, so that a req
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field
 from operator import is_
 from typing import TYPE_CHECKING, Any, cast
 
-from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest
-from pydantic_core import to_json, to_jsonable_python
+from pydantic_ai.messages import ModelRequest
+from pydantic_core import to_json
 
 from llm_do._startup.frozen import frozen
+from llm_do.runtime.record.canonical_messages import canonical_message, canonical_text, chain, content_digest, dumped
 from llm_do.runtime.record.exchanges import ModelFacts
 from llm_do.text.json_data import to_json_data
 
@@ -33,39 +32,15 @@ __all__ = [
     "KnownSetups",
     "RequestReader",
     "SentRequest",
-    "canonical_text",
-    "chain",
     "cleaned",
-    "content_digest",
-    "message_data",
-    "ordered_part",
     "read_request",
     "request_key",
-    "without_provider_ids",
 ]
-NOT_SENT = frozenset((
-    "attempts", "canonical_system", "context_id", "conversation_id", "dynamic_ref", "finish_reason", "id",
-    "instructions", "metadata", "model_id", "model_name", "provider_name", "provider_response_id", "provider_url",
-    "run_id", "state", "timestamp", "usage",
-))  # fmt: skip
-"""Keys of messages and parts that providers don't receive, or that name a machine, a clock or a response."""
-
 CONNECTION = frozenset({"timeout", "max_retries", "extra_headers", "base_url"})
 """Settings of the connection, which don't change what is asked."""
 
 MOST_SETUPS = 50
 """Setups that a session remembers."""
-
-LEADING = ("part_kind", "tool_name", "tool_call_id", "args", "content")
-"""Keys of parts in the order in which they are written; all others follow by name."""
-
-_OF_THE_PROVIDER = re.compile(r"(?:^|_)(?:id|ids|timestamp|created|created_at|fingerprint)$")
-"""Names of a provider's own ids and clocks."""
-
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-
-_SENT = {"__all__": {"kind", "parts"}}
-"""What is read of a message."""
 
 SETUP = ("model", "instructions", "tools", "output", "settings")
 """The parts of a setup, in the order in which they are written and compared."""
@@ -100,21 +75,6 @@ def read_request(reader: RequestReader, request: OutgoingRequest) -> SentRequest
     """The canonical form of a request as its author meant it: before a budget lowered its settings."""
     settings = request.settings if request.own_settings is None else request.own_settings
     return reader.read(request.name, request.messages, settings, request.parameters)
-
-
-def canonical_text(data: object) -> str:
-    """Data as JSON that is the same for equal data; a model reads keys in their order, so that counts."""
-    return _encode(data)
-
-
-def content_digest(text: str) -> str:
-    """The digest of a message's canonical text, or of another part of a request."""
-    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
-
-
-def chain(digest: str, content: str) -> str:
-    """The digest of a history that one more message follows, of the digests of both."""
-    return content_digest(f"{digest}\n{content}")
 
 
 def request_key(setup: str, digest: str) -> str:
@@ -257,8 +217,8 @@ class RequestReader:
         for known in (self._data, self._digests, self._numbered):
             del known[start:]
         digest = self._digests[-1] if start else ""
-        for message in _dumped(messages[start:]):
-            data, text = _cleaned(_message(message, self.number, self.sign), self._clean)
+        for message in dumped(messages[start:]):
+            data, text = _cleaned(canonical_message(message, self.number, self.sign), self._clean)
             digest = chain(digest, content_digest(text))
             self._data.append(data)
             self._digests.append(digest)
@@ -330,85 +290,3 @@ def _output(parameters: ModelRequestParameters) -> dict[str, Any]:
     if not parameters.allow_text_output:
         found["text"] = False
     return found
-
-
-def message_data(message: ModelMessage, number: Callable[[str], str], sign: Callable[[str], str]) -> dict[str, Any]:
-    """A message as canonical data, with its tool calls named by `number` and its signatures by `sign`."""
-    (data,) = _dumped([message])
-    return _message(data, number, sign)
-
-
-def _dumped(messages: Sequence[ModelMessage]) -> list[dict[str, Any]]:
-    """Messages as data, all in one call, since most of its time goes into its beginning."""
-    try:
-        return ModelMessagesTypeAdapter.dump_python(list(messages), mode="json", include=_SENT)
-    except ValueError:  # a value that isn't data, such as an object in a tool's metadata
-        return [
-            to_jsonable_python(message, fallback=str, bytes_mode="base64", serialize_unknown=True)
-            for message in messages
-        ]
-
-
-def _message(data: Mapping[str, Any], number: Callable[[str], str], sign: Callable[[str], str]) -> dict[str, Any]:
-    return {"kind": data["kind"], "parts": [_canonical(part, number, sign) for part in data["parts"]]}
-
-
-def _canonical(part: Mapping[str, Any], number: Callable[[str], str], sign: Callable[[str], str]) -> dict[str, Any]:
-    found = {
-        name: value
-        for name, value in part.items()
-        if name not in NOT_SENT and value is not None and value != "" and (name, value) != ("outcome", "success")
-    }
-    if (call := part.get("tool_call_id")) is not None:
-        found["tool_call_id"] = number(call)
-    if signature := part.get("signature"):
-        found["signature"] = sign(signature)
-    if "args" in found:
-        found["args"] = _arguments(found["args"])
-    if isinstance(found.get("content"), list | dict):
-        found["content"] = _content(found["content"])
-    if (details := found.pop("provider_details", None)) and (kept := without_provider_ids(details)):
-        found["provider_details"] = kept
-    return ordered_part(found)
-
-
-def ordered_part(part: Mapping[str, Any]) -> dict[str, Any]:
-    """A part with its keys in the order in which they are written."""
-    found = {name: part[name] for name in LEADING if name in part}
-    if len(found) < len(part):
-        found |= {name: part[name] for name in sorted(part) if name not in found}
-    return found
-
-
-def without_provider_ids(data: Any) -> Any:
-    """What a provider reports in addition to its answer, without its own ids and clocks."""
-    if isinstance(data, dict):
-        items = cast("dict[str, Any]", data).items()
-        return {name: without_provider_ids(value) for name, value in items if not _OF_THE_PROVIDER.search(name)}
-    if isinstance(data, list):
-        return [without_provider_ids(each) for each in cast("list[Any]", data)]
-    return data
-
-
-def _arguments(args: object) -> object:
-    """Arguments as data; text that isn't JSON stays text."""
-    if not isinstance(args, str):
-        return args
-    try:
-        return json.loads(args)
-    except (ValueError, RecursionError):
-        return args
-
-
-def _content(content: object) -> object:
-    """Content with each attachment's digest instead of its bytes."""
-    if isinstance(content, list):
-        return [_content(each) for each in cast("list[object]", content)]
-    if not isinstance(content, dict):
-        return content
-    data = cast("dict[str, Any]", content)
-    if data.get("kind") == "binary" and isinstance(data.get("data"), str):
-        return data | {"data": f"sha256:{content_digest(data['data'])}"}
-    if isinstance(url := data.get("url"), str) and url.startswith("data:"):
-        return data | {"url": f"data:sha256:{content_digest(url)}"}
-    return {name: _content(value) for name, value in data.items()}

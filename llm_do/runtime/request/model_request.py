@@ -20,7 +20,7 @@ from llm_do.project.thread_config import ThreadConfig
 from llm_do.runtime.context.call_context import CallContext, current_call
 from llm_do.runtime.context.emission import busy, emit, flush_record, hold_if_draining
 from llm_do.runtime.context.hooks import HookPoint
-from llm_do.runtime.record.events import TextDoneEvent, ThinkingEvent
+from llm_do.runtime.record.events.model_events import TextDoneEvent, ThinkingEvent
 from llm_do.runtime.record.transport import OutgoingRequest
 from llm_do.runtime.request.cut_answers import cut_warning
 from llm_do.runtime.request.retries import RetryPolicy, send_with_retries

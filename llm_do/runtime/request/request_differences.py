@@ -7,7 +7,8 @@ from dataclasses import field, replace
 from typing import Any, Literal, TypeAlias, cast
 
 from llm_do._startup.frozen import frozen
-from llm_do.runtime.record.sent_request import SentRequest, canonical_text
+from llm_do.runtime.record.canonical_messages import canonical_text
+from llm_do.runtime.record.sent_request import SentRequest
 
 __all__ = ["RequestDifference", "RequestPart", "request_differences"]
 

@@ -14,7 +14,7 @@ from llm_do.errors import LlmDoError, ModelError
 from llm_do.models.composites import ModelList, component_models
 from llm_do.models.providers.failures import explain_failure
 from llm_do.runtime.context.emission import emit
-from llm_do.runtime.record.events import RetryEvent
+from llm_do.runtime.record.events.model_events import RetryEvent
 from llm_do.runtime.record.request_outcome import RequestFailure, RequestOutcome
 from llm_do.runtime.request.cost import check_price
 from llm_do.runtime.request.reservation import reserve

@@ -19,7 +19,7 @@ from pydantic_ai.messages import ModelResponse, PartDeltaEvent, PartStartEvent, 
 from llm_do.errors import LlmDoError
 from llm_do.models.composites import can_stream, component_models
 from llm_do.runtime.context.emission import emit, end_run
-from llm_do.runtime.record.events import ModelRequestEvent, TextEvent, UsageEvent
+from llm_do.runtime.record.events.model_events import ModelRequestEvent, TextEvent, UsageEvent
 from llm_do.runtime.record.exchanges import RequestPlace
 from llm_do.runtime.record.request_outcome import RequestFailure, RequestOutcome
 from llm_do.runtime.record.results import Usage

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from llm_do.concurrency.run_end import RunEndSignal
 from llm_do.errors import SuspendedError
 from llm_do.runtime.context.emission import end_run
-from llm_do.runtime.record.events import RunResumedEvent
+from llm_do.runtime.record.events.run_events import RunResumedEvent
 from llm_do.runtime.record.redaction import redactor
 from llm_do.runtime.record.results import WarningRecord
 from llm_do.runtime.record.store.stored_questions import QuestionRow, as_question

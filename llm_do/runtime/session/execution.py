@@ -32,13 +32,9 @@ from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.call_frame import CallConfig, CallFrame, Turn
 from llm_do.runtime.context.emission import emit
 from llm_do.runtime.context.run_state import RunState
-from llm_do.runtime.record.events import (
-    Event,
-    RetryEvent,
-    RunFailedEvent,
-    RunFinishedEvent,
-    RunStartedEvent,
-)
+from llm_do.runtime.record.events.event import Event
+from llm_do.runtime.record.events.model_events import RetryEvent
+from llm_do.runtime.record.events.run_events import RunFailedEvent, RunFinishedEvent, RunStartedEvent
 from llm_do.runtime.record.recording import toolkit_states
 from llm_do.runtime.record.redaction import redactor
 from llm_do.runtime.record.results import ExecutionContext, RunResult

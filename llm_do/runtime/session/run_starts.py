@@ -15,8 +15,8 @@ from llm_do.runtime.session.execution import Durability, Execution, RunInputs
 if TYPE_CHECKING:
     from llm_do.project.project import Budget
     from llm_do.runtime.context.session import Session
+    from llm_do.runtime.record.events.subscription import Subscription
     from llm_do.runtime.record.results import RunResult
-    from llm_do.runtime.record.subscription import Subscription
     from llm_do.runtime.steps.durable_run import InFlightAnswers
 
 __all__ = ["new_run", "run_again"]

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
-from llm_do.runtime.record.sent_request import SETUP, RequestReader, canonical_text, content_digest
+from llm_do.runtime.record.canonical_messages import canonical_text, content_digest
+from llm_do.runtime.record.sent_request import SETUP, RequestReader
 from llm_do.runtime.record.store.opened_runs import EventIdentity
 from llm_do.runtime.record.store.stored_questions import PendingQuestion, QuestionRow, as_question, in_flight_request
 from llm_do.runtime.steps.run_questions import QUIET, OpenQuestion

@@ -15,20 +15,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pydantic_ai import RunContext, ToolDefinition, ToolDenied
-from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, ToolFailed
+from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ToolFailed
 from pydantic_ai.messages import ToolCallPart
 
 from llm_do.concurrency.run_end import RunEndSignal, reraise_if_cancelled
-from llm_do.errors import (
-    AbortedError,
-    LlmDoError,
-    PermissionDeniedError,
-    RunError,
-    RunTimeoutError,
-    ToolError,
-    ToolFailedError,
-    error_text,
-)
+from llm_do.errors import AbortedError, LlmDoError, PermissionDeniedError, RunTimeoutError, ToolFailedError
 from llm_do.files.refusals import ContentChangedError
 from llm_do.policy.values import Decision
 from llm_do.project.faults import find_fault, not_data_error, project_error
@@ -38,23 +29,20 @@ from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.emission import busy, emit, flush_record, record_tool, waiting_for_person
 from llm_do.runtime.context.hooks import HookAbort, HookPoint
 from llm_do.runtime.record.outcomes import ToolOutcome, ToolOutput, ToolStatus
-from llm_do.runtime.record.results import ApprovalRecord, ErrorRecord, Usage, arguments_data
+from llm_do.runtime.record.results import ApprovalRecord, ErrorRecord, Usage
 from llm_do.runtime.record.transport import ToolTimedOutError
 from llm_do.runtime.steps.inner_calls import inner_calls
 from llm_do.runtime.toolcall.carried_call import carried
+from llm_do.runtime.toolcall.failure_texts import failure_text, intended_text
 from llm_do.runtime.toolcall.gatekeeper import run_in_transaction, wait_for_gates
 from llm_do.runtime.toolcall.new_code import notice_new_code, with_notices
 from llm_do.runtime.toolcall.tool_step import CARRIED_OUT, UNKNOWN, ToolStep, step_questions, tool_step
-from llm_do.runtime.tools.approval_requirement import (
-    DEFERRED_REASON,
-    ApprovalRequirement,
-    required_by_error,
-    required_by_wrappers,
-)
+from llm_do.runtime.tools.approval_requirement import ApprovalRequirement, required_by_error, required_by_wrappers
 from llm_do.runtime.tools.current_tool import APPROVED_BASIS, CURRENT_TOOL
 from llm_do.runtime.tools.tool_output import truncate_text
 from llm_do.runtime.tools.traits import ToolTraits, traits_of
-from llm_do.text.json_data import NotDataError
+from llm_do.text.exception_text import exception_text
+from llm_do.text.json_data import NotDataError, arguments_data
 
 if TYPE_CHECKING:
     from llm_do.machines.tool_gate import ToolGate
@@ -211,7 +199,7 @@ class _ToolCall:
         try:
             await flush_record(self.ctx, required=True)
         except RunEndSignal as end:
-            record_tool(self.ctx, self.ended("failed", f"not run: {error_text(end.error)}", end.error))
+            record_tool(self.ctx, self.ended("failed", f"not run: {exception_text(end.error)}", end.error))
             raise
 
     def ended(self, status: ToolStatus, text: str, error: BaseException | None = None) -> ToolOutcome:
@@ -232,7 +220,7 @@ class _ToolCall:
             with busy(ctx):  # what is shown of a call may take long to make; waiting for the answer doesn't count
                 decision, info = await ctx.runtime.approver.approve(self._pending(requirement))
         except BoundToFailError as error:
-            return self.ended("failed", _failure_text(error), error)
+            return self.ended("failed", failure_text(error), error)
         finally:
             ctx.frame.identical.leave(call.tool_call_id)
         self.decision = decision
@@ -350,7 +338,7 @@ class _ToolCall:
 
     def _failed(self, error: BaseException) -> ToolOutcome:
         """The outcome of a call whose tool raised; under `on_tool_error: raise` an unintended failure ends the run."""
-        intended = _intended_text(error)
+        intended = intended_text(error)
         if intended is not None:
             return self.ended("failed", intended, error)
         ctx, name = self.ctx, self.part.tool_name
@@ -358,7 +346,7 @@ class _ToolCall:
         if isinstance(error, NotDataError):
             error = not_data_error(name, error, self.traits.function, ctx.run.root, ctx.path)
             text = error.message
-        outcome = self.ended("failed", text or _failure_text(error), error)
+        outcome = self.ended("failed", text or failure_text(error), error)
         own = not isinstance(error, LlmDoError | CallDeferred | ApprovalRequired | asyncio.CancelledError)
         raises = ctx.runtime.config.settings.on_tool_error == "raise"
         if own and raises:
@@ -371,31 +359,6 @@ class _ToolCall:
                 hint="correct the tool, or set `runtime.on_tool_error` to `return`, which tells the model instead",
             ) from error
         return replace(outcome, error=record)
-
-
-def _intended_text(error: BaseException) -> str | None:
-    """What a tool that fails on purpose tells the model; None for any other failure."""
-    for one in (error, error.__cause__):
-        if isinstance(one, ModelRetry | ToolFailed):
-            return one.message
-        if isinstance(one, ToolError):
-            return f"{one.message}. {one.hint}" if one.hint else one.message
-    return None
-
-
-def _failure_text(error: BaseException) -> str:
-    """What a model reads of a tool's failure."""
-    if isinstance(error, LlmDoError):
-        if isinstance(error, RunError) and error.agent_path:
-            return f"agent {error.agent_path} failed: {error.message}"
-        return f"{error.message}. {error.hint}" if error.hint else error.message
-    if isinstance(error, asyncio.CancelledError):
-        return "what the tool waited for was cancelled"
-    if isinstance(error, CallDeferred):
-        return DEFERRED_REASON
-    if isinstance(error, ApprovalRequired):
-        return "the tool raised ApprovalRequired though the call was approved, as `ctx.tool_call_approved` says"
-    return find_fault(error).text
 
 
 def _arguments(args: Mapping[str, Any]) -> Mapping[str, Any]:

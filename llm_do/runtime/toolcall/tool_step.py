@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 from llm_do.runtime.context.aftermath import Aftermath
 from llm_do.runtime.context.emission import ending_run, live_step, response_key, tool_key
 from llm_do.runtime.record.outcomes import ToolOutcome
-from llm_do.runtime.record.results import ApprovalRecord, Usage, arguments_data
+from llm_do.runtime.record.results import ApprovalRecord, Usage
 from llm_do.runtime.record.store.stored_questions import call_text
 from llm_do.runtime.steps.run_questions import StepQuestions
+from llm_do.text.json_data import arguments_data
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ToolCallPart

@@ -18,10 +18,10 @@ from pydantic_ai.toolsets import ApprovalRequiredToolset, PrefixedToolset, Renam
 
 from llm_do._startup.frozen import frozen
 from llm_do.concurrency.run_end import reraise_if_cancelled
-from llm_do.errors import error_text
 from llm_do.policy.values import Decision
-from llm_do.runtime.record.results import arguments_data
 from llm_do.text.canonical_json import canonical_json
+from llm_do.text.exception_text import exception_text
+from llm_do.text.json_data import arguments_data
 
 if TYPE_CHECKING:
     from llm_do.project.tools.toolset_wrappers import Level
@@ -101,7 +101,7 @@ def required_by_wrappers(
             return _required_decision(None) if requires(run, tool_def, args) else None
         except BaseException as error:  # noqa: BLE001 (what fails must fail closed)
             reraise_if_cancelled(error)
-            return Decision("deny", f"its toolset failed to judge the call, {error_text(error)}")
+            return Decision("deny", f"its toolset failed to judge the call, {exception_text(error)}")
 
     return required
 
@@ -121,7 +121,7 @@ def _required_decision(metadata: object) -> Decision:
             reason = data.get("reason")
             text = reason if isinstance(reason, str) and reason else canonical_json(data)
         except Exception as error:  # noqa: BLE001 (a reason that can't be shown must not answer the question)
-            text = f"{text}, and its reason can't be shown: {error_text(error)}"
+            text = f"{text}, and its reason can't be shown: {exception_text(error)}"
     return Decision("ask", text if len(text) <= MAX_REASON else f"{text[:MAX_REASON]}...", required=True)
 
 

@@ -16,9 +16,9 @@ from pydantic_ai.messages import ToolReturn
 
 from llm_do.concurrency.worker_threads import run_in_worker
 from llm_do.errors import ToolError
-from llm_do.runtime.record.results import output_text
 from llm_do.runtime.tools.current_tool import CURRENT_TOOL
 from llm_do.text.large_data import is_large
+from llm_do.text.output_text import output_text
 from llm_do.tools import Update
 
 __all__ = ["UNLIMITED_ITEMS", "collect_items"]

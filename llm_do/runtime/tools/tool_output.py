@@ -13,9 +13,9 @@ from pydantic_ai.messages import ToolReturn, is_multi_modal_content
 
 from llm_do.concurrency.worker_threads import run_in_worker
 from llm_do.runtime.record.outcomes import ToolOutput
-from llm_do.runtime.record.results import output_text
 from llm_do.text.json_data import to_json_data
 from llm_do.text.large_data import is_large, json_parts, text_parts
+from llm_do.text.output_text import output_text
 from llm_do.text.surrogates import replace_surrogates
 
 __all__ = ["SaveArtifact", "limit_output", "limit_result", "truncate_text"]

@@ -19,11 +19,11 @@ from llm_do.policy.pattern import parse_pattern
 from llm_do.policy.tool_facts import ToolFacts
 from llm_do.policy.values import ToolCallInfo
 from llm_do.project.flow_spec import every_agent
-from llm_do.runtime.record.events import ToolCallEvent, ToolResultEvent
+from llm_do.runtime.record.events.tool_events import ToolCallEvent, ToolResultEvent
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project
-    from llm_do.runtime.record.events import Event
+    from llm_do.runtime.record.events.event import Event
 
 __all__ = ["Call", "CallPatterns", "calls_of"]
 

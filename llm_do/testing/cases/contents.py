@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from llm_do._startup.frozen import frozen
 from llm_do.concurrency.event_loops import run_blocking
-from llm_do.errors import error_text
 from llm_do.linker.checks.case_checks import check_file
 from llm_do.linker.python.python_files import load_python_files
 from llm_do.text.canonical_json import canonical_json
+from llm_do.text.exception_text import exception_text
 from llm_do.text.json_paths import JsonPathError, parse_json_path, value_at
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ def _call_check(reference: str, content: Content, root: Path, source: Path, run:
         try:
             passed = _call(check, content.data, run)
         except Exception as error:  # noqa: BLE001 (a check fails by raising, whatever it raises)
-            what = f"the check {reference} failed: {error_text(error)}"
+            what = f"the check {reference} failed: {exception_text(error)}"
             yield Finding(("python",), what.partition("\n")[0], got=_line(content.text), block=_frame(error, root))
         else:
             if passed is False:
@@ -231,7 +231,7 @@ def _frame(error: BaseException, root: Path) -> str | None:
         return None
     last = frames[-1]
     place = f"{Path(last.filename).relative_to(root).as_posix()}:{last.lineno}: {last.line}"
-    return "\n".join([place, *error_text(error).splitlines()[1:]])
+    return "\n".join([place, *exception_text(error).splitlines()[1:]])
 
 
 def shown(data: object) -> str:

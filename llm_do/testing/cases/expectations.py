@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, cast
 from llm_do._startup.frozen import frozen
 from llm_do.errors import CassetteMissError, LlmDoError, RunTimeoutError
 from llm_do.files.root import FileRefusedError, Root
-from llm_do.runtime.record.results import Usage, output_text
+from llm_do.runtime.record.results import Usage
 from llm_do.testing.cases.calls import Call, CallPatterns, calls_of
 from llm_do.testing.cases.contents import Content, Finding, check_content
 from llm_do.testing.cases.results import Failure
 from llm_do.testing.cassettes.masks import Masks
 from llm_do.text.json_data import to_json_data
+from llm_do.text.output_text import output_text
 
 if TYPE_CHECKING:
     from llm_do.formats.case_file import FileContentFile

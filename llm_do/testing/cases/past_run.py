@@ -17,25 +17,20 @@ from pydantic_ai.messages import BaseToolCallPart, BaseToolReturnPart
 from llm_do._startup.frozen import frozen
 from llm_do.errors import UsageError
 from llm_do.formats.case_file import case_slug
-from llm_do.runtime.record.events import (
-    ApprovalResolvedEvent,
-    RunFinishedEvent,
-    RunStartedEvent,
-    ToolCallEvent,
-    ToolResultEvent,
-)
-from llm_do.runtime.record.results import output_text
+from llm_do.runtime.record.events.run_events import RunFinishedEvent, RunStartedEvent
+from llm_do.runtime.record.events.tool_events import ApprovalResolvedEvent, ToolCallEvent, ToolResultEvent
 from llm_do.runtime.record.sent_request import SentRequest
 from llm_do.testing.cases.calls import calls_of
 from llm_do.testing.cases.offline_transport import is_scripted
 from llm_do.testing.cassettes.call_readers import CallReaders
 from llm_do.testing.cassettes.cassette import Cassette, Recorded
 from llm_do.testing.cassettes.outcome_data import portable_outcome
+from llm_do.text.output_text import output_text
 from llm_do.text.run_ids import short_run_id
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project
-    from llm_do.runtime.record.events import Event
+    from llm_do.runtime.record.events.event import Event
     from llm_do.runtime.record.exchanges import Exchange
     from llm_do.runtime.record.stored_records import RunRecord
     from llm_do.testing.cassettes.masks import Masks

@@ -14,10 +14,11 @@ from typing import Any
 
 from llm_do._startup.frozen import frozen
 from llm_do.formats.server_listings import ListedTool
+from llm_do.runtime.record.canonical_messages import canonical_text, message_data
 from llm_do.runtime.record.exchanges import ModelFacts, Purpose
 from llm_do.runtime.record.request_outcome import RequestOutcome
 from llm_do.runtime.record.results import Usage
-from llm_do.runtime.record.sent_request import SentRequest, canonical_text, message_data
+from llm_do.runtime.record.sent_request import SentRequest
 from llm_do.testing.cassettes.outcome_data import outcome_data
 from llm_do.testing.cassettes.recorded_tools import RecordedTool, natural
 from llm_do.testing.cassettes.text_lines import with_lines

@@ -11,19 +11,11 @@ from pydantic import ValidationError
 from llm_do._startup.frozen import frozen
 from llm_do.errors import UsageError
 from llm_do.formats.server_listings import ListedTool
+from llm_do.runtime.record.canonical_messages import canonical_text, chain, content_digest, message_data, ordered_part
 from llm_do.runtime.record.exchanges import ModelFacts
 from llm_do.runtime.record.request_outcome import RequestOutcome
 from llm_do.runtime.record.results import Usage
-from llm_do.runtime.record.sent_request import (
-    SETUP,
-    SentRequest,
-    canonical_text,
-    chain,
-    content_digest,
-    message_data,
-    ordered_part,
-    request_key,
-)
+from llm_do.runtime.record.sent_request import SETUP, SentRequest, request_key
 from llm_do.testing.cassettes.cassette import VERSION, Cassette, Recorded
 from llm_do.testing.cassettes.file_faults import (
     Field,

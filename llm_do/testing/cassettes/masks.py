@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from llm_do.errors import UsageError
-from llm_do.runtime.record.sent_request import canonical_text
+from llm_do.runtime.record.canonical_messages import canonical_text
 
 __all__ = ["PROJECT", "Masks"]
 

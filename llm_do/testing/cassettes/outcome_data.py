@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, cast
 from pydantic import ValidationError
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 
+from llm_do.runtime.record.canonical_messages import ordered_part, without_provider_ids
 from llm_do.runtime.record.request_outcome import RequestFailure, RequestOutcome
 from llm_do.runtime.record.results import Usage
-from llm_do.runtime.record.sent_request import ordered_part, without_provider_ids
 
 if TYPE_CHECKING:
     from llm_do.runtime.record.sent_request import RequestReader

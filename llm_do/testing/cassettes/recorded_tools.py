@@ -12,7 +12,7 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest, ToolRet
 
 from llm_do._startup.frozen import frozen
 from llm_do.errors import ToolError
-from llm_do.runtime.record.sent_request import canonical_text
+from llm_do.runtime.record.canonical_messages import canonical_text
 from llm_do.runtime.record.transport import ToolTimedOutError
 from llm_do.text.json_data import to_json_data
 

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from llm_do.concurrency.isolation import SubscriberGuard
 from llm_do.errors import UsageError
+from llm_do.runtime.record.events.subscription import Subscription
 from llm_do.runtime.record.redaction import Redactor, redactor
 from llm_do.runtime.record.stored_records import Filter, Observation
-from llm_do.runtime.record.subscription import Subscription
 from llm_do.runtime.record.thread_store import ThreadStore
 from llm_do.threads.run_recording import TRANSIENT
 from llm_do.threads.sql.rows import new_token
 from llm_do.threads.store.codec import event_text
 
 if TYPE_CHECKING:
-    from llm_do.runtime.record.events import Event
+    from llm_do.runtime.record.events.event import Event
     from llm_do.runtime.runtime import Runtime
 
 __all__ = ["ObservationManager"]

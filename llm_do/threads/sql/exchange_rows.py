@@ -136,7 +136,7 @@ def _use_history(db: Database, before: bytes, nodes: Sequence[HistoryNode]) -> i
 
 
 def _message_object(node: HistoryNode) -> StoredObject:
-    from llm_do.runtime.record.sent_request import canonical_text  # heavy, as requests are
+    from llm_do.runtime.record.canonical_messages import canonical_text  # heavy, as requests are
 
     body = canonical_text(node.message)
     return StoredObject(hashlib.sha256(body.encode("utf-8", "backslashreplace")).digest(), body)
@@ -260,7 +260,8 @@ class _Objects:
         return found
 
     def sent(self, setup: dict[str, Any], head: bytes) -> SentRequest:
-        from llm_do.runtime.record.sent_request import SentRequest, canonical_text, request_key
+        from llm_do.runtime.record.canonical_messages import canonical_text
+        from llm_do.runtime.record.sent_request import SentRequest, request_key
 
         digests: list[str] = []
         messages: list[Any] = []

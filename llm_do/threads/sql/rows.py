@@ -20,7 +20,7 @@ from llm_do.threads.sql.database import Database
 from llm_do.threads.sql.durable.project_rows import drop_unused_projects
 from llm_do.threads.sql.durable.question_rows import write_questions
 from llm_do.threads.sql.durable.step_rows import check_attempt, write_steps
-from llm_do.threads.sql.run_owners import refuse_if_interrupted
+from llm_do.threads.sql.runs.run_owners import refuse_if_interrupted
 from llm_do.threads.store.codec import message_of
 from llm_do.threads.store.thread_settings import config_data, config_from_data
 from llm_do.threads.store.usable_history import starts_turn

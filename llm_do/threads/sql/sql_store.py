@@ -1,12 +1,11 @@
 """`SqlStore`: threads and the journal in a database. Safe to use from several processes.
 
-It has one connection on one worker thread. The SQL is in `rows` and the modules beside it, the recovery of killed runs
-in `recovery`, the schema in `migrations`.
+It has one connection on one worker thread. The SQL is in `rows` and the modules beside it, the schema in `migrations`.
+What a process does with its own runs is in `runs.process_runs`.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 from collections.abc import Callable, Sequence
@@ -27,14 +26,14 @@ from llm_do.runtime.record.stored_records import (
     StoredMessage,
     ThreadRecord,
 )
-from llm_do.threads.sql import exchange_rows, rows, run_rows
+from llm_do.threads.sql import exchange_rows, rows
 from llm_do.threads.sql.batch_store import SqlBatches
 from llm_do.threads.sql.database import Database
-from llm_do.threads.sql.durable import attempts, project_rows, question_rows
+from llm_do.threads.sql.durable import project_rows, question_rows
 from llm_do.threads.sql.open_store import OpenStore
-from llm_do.threads.sql.run_beginnings import begin as begin_in, run_exists
-from llm_do.threads.sql.run_endings import conflict, finish
-from llm_do.threads.sql.run_owners import owned_again
+from llm_do.threads.sql.runs import run_rows
+from llm_do.threads.sql.runs.process_runs import ProcessRuns
+from llm_do.threads.sql.runs.run_endings import conflict
 from llm_do.threads.sql.store_errors import ReadOnlyStoreError
 from llm_do.threads.store.codec import same_json, state_text
 from llm_do.threads.store.thread_settings import config_data
@@ -47,9 +46,6 @@ if TYPE_CHECKING:
 __all__ = ["SqlStore"]
 
 T = TypeVar("T")
-
-THREAD_PATIENCE = 30.0
-"""Seconds that a run waits for others that have lost a conflict on its thread."""
 
 
 class SqlStore:
@@ -67,6 +63,7 @@ class SqlStore:
         self._owners = opened.owners
         self._active = opened.active
         self._worker = opened.worker
+        self._runs = ProcessRuns(opened)
 
     @property
     def name(self) -> str:
@@ -76,7 +73,7 @@ class SqlStore:
     @property
     def batches(self) -> SqlBatches:
         """Its batches: many inputs of one entry."""
-        return SqlBatches(self._opened, self._finish_all_killed)
+        return SqlBatches(self._opened, self._runs.finish_killed)
 
     # -- threads
 
@@ -197,104 +194,23 @@ class SqlStore:
 
         A run that has lost a conflict on the thread goes first, so that it doesn't lose again and again.
         """
-        waits = run.thread_id is not None and not _is_nested()
-        with self._opened.claiming:
-            again = run.id in self._opened.conflicted
-            if run.id in self._active and not again:
-                raise run_exists(run.id, "running")
-            run = replace(run, owner=self._owners.own, status="running")
-            self._active[run.id] = run
-            self._opened.conflicted.discard(run.id)
-
-        def begin(db: Database) -> tuple[str, OpenedRun] | None:
-            owned = replace(run, owner=self._owners.claim())
-            if waits and self._is_claimed(db, run):
-                return None
-            if run_rows.is_open(db, run.id) and not again and run.id not in self._opened.claimed:
-                self._finish_all_killed(db)
-            killed = self._finish_killed(db, run.user_id, run.thread_id) if run.thread_id is not None else []
-            opened = begin_in(db, owned, defaults, killed, again=again, beginning=beginning, project=project)
-            return owned.owner, opened
-
-        try:
-            begun = await self._write(begin)
-            if begun is None:
-                await self._wait_for_thread(run)
-                waits = False
-                begun = await self._write(begin)
-            assert begun is not None
-            owner, opened = begun
-            self._active[run.id] = replace(run, owner=owner)
-            self._opened.claimed.discard(run.id)
-            return opened
-        except BaseException as error:
-            self._active.pop(run.id, None)
-            if isinstance(error, asyncio.CancelledError):  # the job still starts the run, and nothing would end it
-                self._worker.post(self._finish_all_killed)
-            raise
-
-    async def _wait_for_thread(self, run: RunRecord) -> None:
-        until = time.monotonic() + THREAD_PATIENCE
-        pause = 0.01
-        while await self._read(lambda db: self._is_claimed(db, run)) and time.monotonic() < until:
-            await asyncio.sleep(pause)
-            pause = min(pause * 1.5, 0.1)
-
-    def _is_claimed(self, db: Database, run: RunRecord) -> bool:
-        return any(id in self._active or self._owners.alive(db, owner) for id, owner in run_rows.claims(db, run))
+        return await self._runs.begin(run, defaults, beginning, project)
 
     async def write(self, batch: Batch) -> None:
         """Write what a run has done since the last batch."""
-        run = self._active.get(batch.run_id)
-        if run is not None:
-            await self._write_of(run, batch, lambda db, run: rows.write_batch(db, run, batch))
+        await self._runs.write(batch)
 
     async def resume_run(self, run_id: str) -> ResumedRun:
         """Begin another attempt at a durable run that no process has."""
-        with self._opened.claiming:
-            if run_id in self._active:
-                raise run_exists(run_id, "running")
-
-        def begin(db: Database) -> ResumedRun:
-            owner = self._owners.claim()
-            self._finish_all_killed(db)
-            run = attempts.waiting_run(db, run_id)
-            resumed = attempts.resume(db, replace(run, owner=owner))
-            self._active[run_id] = resumed.run  # before any other job may take it for one that was killed
-            return resumed
-
-        try:
-            return await self._write(begin)
-        except BaseException:
-            self._active.pop(run_id, None)
-            raise
+        return await self._runs.resume(run_id)
 
     async def stop_run(self, batch: Batch, status: str) -> None:
         """Leave a durable run to be resumed."""
-        run = self._active.get(batch.run_id)
-        if run is None:
-            return
-
-        def stop(db: Database, run: RunRecord) -> None:
-            rows.write_batch(db, run, batch)
-            attempts.stop(db, run, status)
-
-        try:
-            await self._write_of(run, batch, stop)
-        finally:
-            self._active.pop(run.id, None)
+        await self._runs.stop(batch, status)
 
     async def drop_run(self, run_id: str) -> None:
         """End a durable run that waits to be resumed."""
-
-        def drop(db: Database) -> None:
-            from llm_do.threads.sql import recovery  # heavy
-
-            self._finish_all_killed(db)
-            recovery.finish_killed(db, attempts.waiting_run(db, run_id))
-            project_rows.drop_unused_projects(db)
-
-        await self._write(drop)
+        await self._runs.drop(run_id)
 
     async def run_texts(self, run_id: str) -> tuple[str | None, str | None]:
         """Return what a durable run began with, and its result if it has ended."""
@@ -318,24 +234,12 @@ class SqlStore:
 
     async def finish_run(self, ending: RunEnd) -> None:
         """End a run; raise `ThreadConflict` if another run has continued the thread."""
-        run = self._active.get(ending.batch.run_id)
-        if run is None:
-            return
-        try:
-            clash = await self._write_of(run, ending.batch, lambda db, run: finish(db, run, ending))
-        except BaseException:
-            # Its end can't be saved; the next run on the thread finishes it like a killed one.
-            self._active.pop(run.id, None)
-            raise
-        if clash is not None:
-            self._opened.conflicted.add(run.id)
-            raise clash
-        self._active.pop(run.id, None)
+        await self._runs.finish(ending)
 
     async def recover(self) -> list[str]:
         """Finish every run whose process is gone, and return their ids; none in a store that can only be read."""
         try:
-            return await self._write(self._finish_all_killed)
+            return await self._write(self._runs.finish_killed)
         except ReadOnlyStoreError:
             return []
 
@@ -390,48 +294,6 @@ class SqlStore:
     async def _write(self, job: Callable[[Database], T]) -> T:
         """Write in one transaction."""
         return await self._worker.write(job)
-
-    async def _write_of(self, run: RunRecord, batch: Batch, job: Callable[[Database, RunRecord], T]) -> T:
-        """Write something of a run that this process still has."""
-
-        def write(db: Database) -> tuple[RunRecord, T]:
-            kept = run
-            if not self._owners.holds(run.owner):
-                kept = owned_again(db, run, batch.attempt, self._owners)
-            return kept, job(db, kept)
-
-        kept, value = await self._write(write)
-        if kept is not run and self._active.get(run.id) is run:
-            self._active[run.id] = kept
-        return value
-
-    def _finish_all_killed(self, db: Database) -> list[str]:
-        return self._finish_killed(db, None, None)
-
-    def _finish_killed(self, db: Database, user: str | None, thread_id: str | None) -> list[str]:
-        finished: list[str] = []
-        alive: dict[str, bool] = {}
-        for run in run_rows.open_runs(db, user, thread_id):
-            active = self._active.get(run.id)
-            if active is not None and run.owner in (active.owner, self._owners.own):
-                continue
-            if run.owner == self._owners.own and self._opened.has_claimed(run):
-                continue
-            if run.owner not in alive:
-                alive[run.owner] = run.owner != self._owners.own and self._owners.alive(db, run.owner)
-            if not alive[run.owner]:
-                from llm_do.threads.sql import recovery  # heavy
-
-                recovery.finish_killed(db, run)
-                finished.append(run.id)
-        return finished
-
-
-def _is_nested() -> bool:
-    """Whether the code of another run starts this one, which that one may be waiting for."""
-    from llm_do.runtime.context.call_context import CURRENT_CALL
-
-    return CURRENT_CALL.get(None) is not None
 
 
 def _same_turn(stored: ThreadRecord, record: ThreadRecord) -> bool:

@@ -25,7 +25,7 @@ __all__ = ["answer_text", "data_object", "exchange_from", "facts_and_setup", "se
 
 def data_object(data: object) -> StoredObject:
     """JSON data as an object."""
-    from llm_do.runtime.record.sent_request import canonical_text  # heavy, as requests are
+    from llm_do.runtime.record.canonical_messages import canonical_text  # heavy, as requests are
 
     return _object(canonical_text(data))
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from llm_do.runtime.record.events import CallFinishedEvent, CallStartedEvent, Event, RunStartedEvent, UsageEvent
+from llm_do.runtime.record.events.event import Event
+from llm_do.runtime.record.events.model_events import UsageEvent
+from llm_do.runtime.record.events.run_events import CallFinishedEvent, CallStartedEvent, RunStartedEvent
 from llm_do.text.sanitizer import sanitize
 from llm_do.ui.live.call_tree import seconds_text
 from llm_do.ui.terminal.screen import paint

@@ -7,18 +7,14 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from llm_do._startup.frozen import frozen
-from llm_do.runtime.record.events import (
+from llm_do.runtime.record.events.event import Event
+from llm_do.runtime.record.events.model_events import RetryEvent, TextDoneEvent, TextEvent, UsageEvent
+from llm_do.runtime.record.events.run_events import CallFinishedEvent, CallStartedEvent
+from llm_do.runtime.record.events.tool_events import (
     ApprovalRequestedEvent,
     ApprovalResolvedEvent,
-    CallFinishedEvent,
-    CallStartedEvent,
-    Event,
-    RetryEvent,
-    TextDoneEvent,
-    TextEvent,
     ToolCallEvent,
     ToolResultEvent,
-    UsageEvent,
 )
 from llm_do.text.sanitizer import sanitize
 from llm_do.ui.live.event_lines import describe, input_text, retry_text, usage_text

@@ -6,7 +6,9 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from llm_do.runtime.record.events import Event, RetryEvent, TextDoneEvent, TextEvent, ThinkingEvent, WarningEvent
+from llm_do.runtime.record.events.event import Event
+from llm_do.runtime.record.events.model_events import RetryEvent, TextDoneEvent, TextEvent, ThinkingEvent
+from llm_do.runtime.record.events.run_events import WarningEvent
 from llm_do.text.sanitizer import sanitize
 from llm_do.ui.live.event_lines import event_line, warning_line
 from llm_do.ui.terminal.screen import terminal_columns

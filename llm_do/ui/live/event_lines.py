@@ -8,28 +8,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, assert_never
 
-from llm_do.runtime.record.events import (
-    ApprovalRequestedEvent,
-    ApprovalResolvedEvent,
-    CallFinishedEvent,
-    CallStartedEvent,
-    Event,
-    GuardEvent,
-    HandoffEvent,
+from llm_do.runtime.record.events.event import Event
+from llm_do.runtime.record.events.model_events import (
     ModelRequestEvent,
     RetryEvent,
+    TextDoneEvent,
+    TextEvent,
+    ThinkingEvent,
+    UsageEvent,
+)
+from llm_do.runtime.record.events.run_events import (
+    CallFinishedEvent,
+    CallStartedEvent,
+    GuardEvent,
+    HandoffEvent,
     RunFailedEvent,
     RunFinishedEvent,
     RunResumedEvent,
     RunStartedEvent,
+    WarningEvent,
+)
+from llm_do.runtime.record.events.tool_events import (
+    ApprovalRequestedEvent,
+    ApprovalResolvedEvent,
     StateChangedEvent,
-    TextDoneEvent,
-    TextEvent,
-    ThinkingEvent,
     ToolCallEvent,
     ToolResultEvent,
-    UsageEvent,
-    WarningEvent,
 )
 from llm_do.text.sanitizer import sanitize
 from llm_do.ui.reports.error_text import paragraph

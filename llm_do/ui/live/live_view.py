@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from llm_do.runtime.record.events import Event, WarningEvent
+from llm_do.runtime.record.events.event import Event
+from llm_do.runtime.record.events.run_events import WarningEvent
 from llm_do.ui.live.agent_totals import AgentTotals
 from llm_do.ui.live.block import Block
 from llm_do.ui.live.call_tree import CallTree

@@ -8,7 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from llm_do._startup.frozen import frozen
-from llm_do.runtime.record.events import Event, RunFailedEvent, RunFinishedEvent, ToolCallEvent
+from llm_do.runtime.record.events.event import Event
+from llm_do.runtime.record.events.run_events import RunFailedEvent, RunFinishedEvent
+from llm_do.runtime.record.events.tool_events import ToolCallEvent
 from llm_do.runtime.record.exchanges import Exchange
 from llm_do.runtime.record.results import Usage
 from llm_do.runtime.record.stored_records import RunRecord

@@ -6,21 +6,21 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from llm_do.runtime.record.events import (
-    ApprovalResolvedEvent,
+from llm_do.runtime.record.events.event import Event
+from llm_do.runtime.record.events.model_events import RetryEvent, TextDoneEvent, UsageEvent
+from llm_do.runtime.record.events.run_events import (
     CallFinishedEvent,
     CallStartedEvent,
-    Event,
     GuardEvent,
     HandoffEvent,
-    RetryEvent,
     RunFailedEvent,
+    WarningEvent,
+)
+from llm_do.runtime.record.events.tool_events import (
+    ApprovalResolvedEvent,
     StateChangedEvent,
-    TextDoneEvent,
     ToolCallEvent,
     ToolResultEvent,
-    UsageEvent,
-    WarningEvent,
 )
 from llm_do.text.sanitizer import sanitize
 from llm_do.ui.live.call_tree import seconds_text

@@ -10,8 +10,9 @@ from typing import Any, cast
 from pydantic_ai.messages import BaseToolCallPart
 
 from llm_do._startup.frozen import frozen
+from llm_do.runtime.record.canonical_messages import canonical_text, message_data
 from llm_do.runtime.record.exchanges import Exchange
-from llm_do.runtime.record.sent_request import SETUP, canonical_text, message_data
+from llm_do.runtime.record.sent_request import SETUP
 from llm_do.text.sanitizer import sanitize
 from llm_do.text.text_diff import text_diff
 from llm_do.ui.live.call_tree import seconds_text

@@ -5,17 +5,10 @@ Of calls that run beside each other, whose lines would mingle, only a summary an
 
 from __future__ import annotations
 
-from llm_do.runtime.record.events import (
-    CallFinishedEvent,
-    Event,
-    GuardEvent,
-    HandoffEvent,
-    RetryEvent,
-    RunFailedEvent,
-    TextDoneEvent,
-    ToolCallEvent,
-    ToolResultEvent,
-)
+from llm_do.runtime.record.events.event import Event
+from llm_do.runtime.record.events.model_events import RetryEvent, TextDoneEvent
+from llm_do.runtime.record.events.run_events import CallFinishedEvent, GuardEvent, HandoffEvent, RunFailedEvent
+from llm_do.runtime.record.events.tool_events import ToolCallEvent, ToolResultEvent
 from llm_do.text.sanitizer import sanitize
 from llm_do.ui.live.call_tree import CallTree, seconds_text
 from llm_do.ui.live.event_lines import describe, event_line, outcome_text, usage_text
@@ -166,6 +159,6 @@ class Transcript:
 
 def _text(output: object) -> str:
     """A result as the run's output is written."""
-    from llm_do.runtime.record.results import output_text
+    from llm_do.text.output_text import output_text
 
     return output_text(output)

@@ -12,7 +12,7 @@ from pydantic_ai import RunContext
 from pydantic_ai.exceptions import ApprovalRequired
 
 from llm_do import ApprovalDecision, CallContext, Runtime, Toolkit, tool
-from llm_do.runtime.record.events import EVENT_TYPES
+from llm_do.runtime.record.events.event import EVENT_TYPES
 from llm_do.threads import ObservationManager, memory_store
 from tests.support.history import results_of, strict
 from tests.support.nested import add, three_deep

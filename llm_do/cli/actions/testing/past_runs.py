@@ -21,7 +21,7 @@ from llm_do.files.root import Root
 from llm_do.linker.sources.project_root import locate_project
 from llm_do.linker.sources.test_files import ENDING, FOLDER, read_tests
 from llm_do.project.project import Project
-from llm_do.runtime.record.events import event_from_dict
+from llm_do.runtime.record.events.event import event_from_dict
 from llm_do.runtime.record.redaction import redactor
 from llm_do.runtime.record.stored_records import Filter
 from llm_do.testing.cases.case import Plan, all_cases

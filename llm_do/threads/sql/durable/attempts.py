@@ -14,9 +14,10 @@ from llm_do.errors import UsageError
 from llm_do.runtime.record.store.opened_runs import OpenedRun, ResumedRun
 from llm_do.runtime.record.store.store_writes import StepRow
 from llm_do.runtime.record.stored_records import RunFilter, RunRecord, ThreadRecord
-from llm_do.threads.sql import rows, run_rows
+from llm_do.threads.sql import rows
 from llm_do.threads.sql.database import Database
 from llm_do.threads.sql.durable import question_rows
+from llm_do.threads.sql.runs import run_rows
 
 __all__ = ["WAITING", "begin_attempt", "refuse_busy_thread", "resume", "stop", "waiting_run"]
 

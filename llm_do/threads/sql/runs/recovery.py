@@ -10,9 +10,9 @@ from typing import Any, Literal
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolReturnPart
 
 from llm_do.runtime.record.histories import close_history
-from llm_do.runtime.record.results import output_text
 from llm_do.runtime.record.store.store_writes import EventRow, MessageRow
 from llm_do.runtime.record.stored_records import RunRecord
+from llm_do.text.output_text import output_text
 from llm_do.threads.sql import rows
 from llm_do.threads.sql.database import Database
 from llm_do.threads.sql.durable import attempts, batch_rows

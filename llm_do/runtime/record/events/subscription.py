@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from llm_do.concurrency.isolation import SubscriberGuard
-from llm_do.runtime.record.events import Event
+from llm_do.runtime.record.events.event import Event
 
 __all__ = ["Subscription"]
 

@@ -77,7 +77,7 @@ def begin(
 
 def _with_closed_tail(db: Database, run: RunRecord, thread: ThreadRecord | None) -> ThreadRecord | None:
     """Return the thread with results for any open tool calls, which a rewound thread may end with."""
-    from llm_do.threads.sql import recovery  # it knows messages, which are heavy to import
+    from llm_do.threads.sql.runs import recovery  # it knows messages, which are heavy to import
 
     if thread is None:
         return None

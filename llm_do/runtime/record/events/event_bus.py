@@ -1,4 +1,4 @@
-"""`EventBus`: an application's own events by name. A run's events are in `llm_do.runtime.record.events`."""
+"""`EventBus`: an application's own events by name. A run's events are in `llm_do.runtime.record.events.event`."""
 
 from __future__ import annotations
 
