@@ -17,6 +17,7 @@ from llm_do.runtime.record.stored_records import Filter, RunFilter, RunRecord
 from llm_do.runtime.steps.run_questions import process_user
 from llm_do.threads.sql.sql_store import SqlStore
 from llm_do.ui.live.run_comparison import ComparedRun, RunComparison
+from llm_do.web.conversation import conversation
 from llm_do.web.event_stream import event_stream, last_seen
 from llm_do.web.openapi import DESCRIPTION
 from llm_do.web.requests import BadRequestError, flag_of, json_body, number_of, text_of, user_of
@@ -42,6 +43,7 @@ class Api:
             Route("/api/openapi.json", self.describe),
             Route("/api/projects", self.projects),
             Route("/api/threads", self.threads),
+            Route("/api/threads/{thread:path}", self.thread),
             Route("/api/questions", self.all_questions),
             Route("/api/compare", self.compare),
             Route("/api/runs", self.runs, methods=["GET"]),
@@ -64,7 +66,12 @@ class Api:
     async def projects(self, request: Request) -> Response:
         """List the projects, and what can be run of each."""
         found = [
-            {"name": each.name, "description": each.project.description, "entries": each.entries()}
+            {
+                "name": each.name,
+                "description": each.project.description,
+                "entries": each.entries(),
+                "inputs": each.input_schemas(),
+            }
             for each in self._projects.values()
         ]
         return JSONResponse({"projects": found})
@@ -109,11 +116,25 @@ class Api:
         found.sort(key=lambda each: each["updated"], reverse=True)
         return JSONResponse({"threads": found[:limit]})
 
+    async def thread(self, request: Request) -> Response:
+        """Describe a conversation with its latest turns; of several users' with one id, the one that `user` names."""
+        user, limit = user_of(request), number_of(request, "limit", 200, MOST_RUNS)
+        whose = request.query_params.get("user") if user is None else user
+        for project in self._chosen(request.query_params.get("project")):
+            await project.store.recover()
+            found = await project.store.thread(request.path_params["thread"], whose)
+            if found is not None:
+                data = await conversation(project.store, found, limit=limit)
+                text = document_text({**data, "project": project.name, "mine": found.user_id == user})
+                return Response(text, media_type="application/json")
+        raise BadRequestError("there is no conversation with this id", 404)
+
     async def run(self, request: Request) -> Response:
         """Describe a run with its events, its requests, and the questions that it waits for."""
         project, run = await self._found(request.path_params["run"], user_of(request))
         document = await stored_document(project.store, run, project=project.name)
-        text = await asyncio.to_thread(document_text, {**document, **await _questions(project, run)})
+        more = {**await _questions(project, run), "mine": run.user_id == user_of(request)}
+        text = await asyncio.to_thread(document_text, {**document, **more})
         return Response(text, media_type="application/json")
 
     async def events(self, request: Request) -> Response:

@@ -33,6 +33,7 @@ def _query(name: str, description: str, kind: str = "string") -> dict[str, Any]:
 
 
 _RUN = {"name": "run", "in": "path", "required": True, "schema": _text("The run's id, or a prefix of it.")}
+_THREAD = {"name": "thread", "in": "path", "required": True, "schema": _text("The conversation's id.")}
 _QUESTION = {"name": "question", "in": "path", "required": True, "schema": _text("The question's id.")}
 _LIMIT = _query("limit", "At most so many.", "integer")
 _PROJECT = _query("project", "Only of this project.")
@@ -91,6 +92,19 @@ DESCRIPTION: Mapping[str, Any] = {
         "/api/threads": {
             "get": _operation(
                 "List conversations", _PROJECT, _LIMIT, answers=_answer("The latest first.", _object(threads=_LIST))
+            )
+        },
+        "/api/threads/{thread}": {
+            "get": _operation(
+                "Describe a conversation with its latest turns",
+                _THREAD,
+                _PROJECT,
+                _query("user", "Whose it is, for the key of the machine; by default nobody's."),
+                _LIMIT,
+                answers={
+                    **_answer("Its turns, state and settings, and its latest run.", _object(turns=_LIST)),
+                    **_NOT_FOUND,
+                },
             )
         },
         "/api/questions": {

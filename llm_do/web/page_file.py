@@ -15,7 +15,7 @@ __all__ = ["FILE_SCRIPTS", "SERVER_SCRIPTS", "content_policy", "page_file", "pag
 FILE_SCRIPTS = ("texts.js", "run.js", "tree.js", "detail.js", "page.js")
 """The scripts of the page in a file, in order."""
 
-SERVER_SCRIPTS = (*FILE_SCRIPTS, "lists.js", "server.js")
+SERVER_SCRIPTS = (*FILE_SCRIPTS, "lists.js", "conversations.js", "server.js")
 """The scripts of the page of a server."""
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from llm_do.errors import LlmDoError, UsageError
+from llm_do.project.inputs import PromptInput
 from llm_do.project.project import Project
 from llm_do.project.store_location import is_own_file
 from llm_do.runtime.approval.broker import ApprovalCallback, RunApprovalPolicy
@@ -23,6 +24,7 @@ from llm_do.runtime.record.store.following import follow_run
 from llm_do.runtime.record.stored_records import Observation, RunRecord
 from llm_do.runtime.runtime import Runtime
 from llm_do.runtime.session.durable_runs import check_changes, earlier_run, options_as_begun
+from llm_do.runtime.session.entries import entry_for
 from llm_do.runtime.session.runtime_config import ConfigOptions, RuntimeConfig
 from llm_do.threads.opened_stores import open_store
 from llm_do.threads.sql.sql_store import SqlStore
@@ -83,6 +85,13 @@ class ServedProject:
         found = [self.project.entry.name]
         found += [each.name for each in self.project.registry.values() if each.kind in ("agent", "flow")]
         return list(dict.fromkeys(found))
+
+    def input_schemas(self) -> dict[str, Any]:
+        """The JSON schema of the input of each that takes more than a text."""
+        registry = self.project.registry
+        models = {name: entry_for(self.project, registry, name, [], None).input_model for name in self.entries()[1:]}
+        models[self.project.entry.name] = entry_for(self.project, registry, None, [], None).input_model
+        return {name: model.model_json_schema() for name, model in models.items() if not issubclass(model, PromptInput)}
 
     async def run(self, run_id: str, user: str | None) -> RunRecord | None:
         """A run of a user by its id or a prefix of it."""

@@ -6,6 +6,7 @@ import re
 import secrets
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
@@ -27,14 +28,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Service", "new_key"]
 
-PAGES = ("/", "/compare", "/runs/{run}")
+PAGES = ("/", "/compare", "/threads", "/runs/{run}")
 
 
 class _PublicPages(frozenset[str]):
     """The paths of the page, which has no data in it."""
 
     def __contains__(self, path: object) -> bool:
-        return isinstance(path, str) and (path in ("/", "/compare") or re.fullmatch(r"/runs/[^/]+", path) is not None)
+        return isinstance(path, str) and (path in PAGES or re.fullmatch(r"/runs/[^/]+", path) is not None)
 
 
 class Service:
@@ -109,15 +110,20 @@ def new_key() -> str:
 
 
 def _named(projects: Sequence[Project]) -> list[ServedProject]:
-    """Projects with the names of their folders or `.agent` files, numbered where two have the same."""
+    """Projects with names of their own, numbered where two have the same."""
     found: dict[str, ServedProject] = {}
     for project in projects:
         path = project_path(project)
-        name, number = (path.stem if path.is_file() else path.resolve().name) or "project", 2
+        name, number = _name(path.resolve()) or "project", 2
         while (unique := name if name not in found else f"{name}-{number}") in found:
             number += 1
         found[unique] = ServedProject(project, unique)
     return list(found.values())
+
+
+def _name(path: Path) -> str:
+    """What a project is called: as its folder, or as its `.agent` file unless that is `main.agent`, as most are."""
+    return path.stem if path.is_file() and path.stem != "main" else (path.parent if path.is_file() else path).name
 
 
 async def _page(_: Request) -> Response:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.web.page_support import chromium, visitors
-from tests.web.served import KEY, Served, serving, wait_for, write_desk
+from tests.web.served import ANN, KEY, Served, httpx, serving, wait_for, write_desk
 
 pytestmark = pytest.mark.slow
 
@@ -140,6 +140,50 @@ def test_a_wrong_key_shows_what_to_do_and_nothing_else(visit: Visit) -> None:
 
     assert "llm-do serve" in page.locator("#home").inner_text()
     assert page.locator(".runs").count() == 0
+
+
+def test_a_conversation_is_read_and_continued(desk: Served, visit: Visit) -> None:
+    run = desk.start(input="To ann, please.", thread="talk <b>1</b>")
+    page = visit("/threads")
+    page.get_by_role("link", name="talk <b>1</b>").click()
+    page.get_by_role("button", name="Allow").click()
+    page.locator(".turn.agent", has_text="The letter: sent to ann.").wait_for()
+    page.get_by_label("Input").fill("Another.")
+    page.get_by_role("button", name="Send").click()
+    page.locator("#home .chip.bad").wait_for()  # the script has no more answers
+
+    assert page.locator("#title").inner_text().startswith("desk / talk <b>1</b>")
+    assert page.locator(".turn.user a").first.get_attribute("href") == f"/runs/{run}"
+    page.locator(".turn.user a").first.click()
+    page.locator("#title .chip.completed").wait_for()
+    page.get_by_role("link", name="Conversation").click()
+    page.locator(".turn.agent", has_text="The letter: sent to ann.").wait_for()
+    page.goto(f"{desk.url}/threads?thread=none")
+    page.get_by_text("there is no conversation with this id").wait_for()
+
+
+def test_a_conversation_is_continued_with_a_message(desk: Served, visit: Visit) -> None:
+    desk.ended(desk.start(entry="shop", input="Tea?", thread="shopping"))
+    page = visit("/threads?thread=shopping")
+    page.get_by_label("Input").fill("Coffee?")
+    page.get_by_role("button", name="Send").click()
+    page.locator(".turn.agent", has_text="Coffee is 5.00.").wait_for()
+
+    assert page.locator(".turn.user pre").all_inner_texts() == ["Tea?", "Coffee?"]
+
+
+def test_a_conversation_of_another_user_is_read_only(desk: Served, visit: Visit) -> None:
+    ann = httpx.Client(base_url=desk.url, headers={"Authorization": f"Bearer {ANN}"}, trust_env=False, timeout=30)
+    run = ann.post("/api/runs", json={"entry": "shop", "input": "Tea?", "thread": "ann-1"}).json()["run_id"]
+    ann.close()
+    desk.ended(run)
+    page = visit("/threads?thread=ann-1&user=ann")
+    page.get_by_text("This is a conversation of ann").wait_for()
+
+    assert page.get_by_role("button", name="Send").count() == 0
+    page.goto(f"{desk.url}/runs/{run}")
+    page.get_by_role("link", name="Conversation").wait_for()
+    assert page.get_by_role("button", name="Send").count() == 0
 
 
 def test_another_port_of_this_machine_cannot_write_with_the_cookie(browser: Any, desk: Served, tmp_path: Path) -> None:

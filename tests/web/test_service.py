@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -300,6 +301,64 @@ def test_a_thread_is_continued(desk: Served) -> None:
     assert talk["messages"] == 4
     texts = [part.get("content") for _, message in document["messages"] for part in message["parts"]]
     assert texts[:3] == ["One", "Tea is 4.20.", "Two"]
+    told = desk.http.get("/api/threads/talk").json()
+    assert [(each["who"], each["text"], each["run_id"]) for each in told["turns"]] == [
+        ("user", "One", first),
+        ("agent", "Tea is 4.20.", first),
+        ("user", "Two", second),
+        ("agent", "Coffee is 5.00.", second),
+    ]
+    assert (told["entry"], told["mine"], told["latest"]) == ("shop", True, {"run_id": second, "status": "completed"})
+
+
+def test_a_conversation_with_tools_is_told_in_order(desk: Served) -> None:
+    run = desk.start(input="Hello", thread="a/b ü?")
+    desk.answer(run, desk.question(run), "deny", note="use the phone")
+    desk.ended(run)
+    turns = desk.http.get(f"/api/threads/{quote('a/b ü?', safe='')}?limit=10").json()["turns"]
+
+    assert [each["who"] for each in turns] == ["user", "call", "result", "agent"]
+    assert (turns[1]["tool"], turns[1]["args"]) == ("send", {"to": "ann"})
+    assert (turns[2]["tool"], turns[2]["outcome"]) == ("send", "denied")
+    assert "use the phone" in turns[2]["text"]
+
+
+def test_a_conversation_is_that_of_one_user(desk: Served) -> None:
+    ann = httpx.Client(base_url=desk.url, headers={"Authorization": f"Bearer {ANN}"}, trust_env=False, timeout=30)
+    mine = desk.start(entry="shop", input="mine", thread="shared")
+    theirs = ann.post("/api/runs", json={"entry": "shop", "input": "ann's", "thread": "shared"}).json()["run_id"]
+    desk.ended(mine)
+    desk.ended(theirs)
+    seen = [
+        ann.get("/api/threads/shared?user=ben").json(),
+        desk.http.get("/api/threads/shared").json(),
+        desk.http.get("/api/threads/shared?user=ann").json(),
+    ]
+
+    assert [(each["turns"][0]["text"], each["mine"]) for each in seen] == [
+        ("ann's", True),
+        ("mine", True),
+        ("ann's", False),
+    ]
+    assert ann.get("/api/threads/only").status_code == desk.http.get("/api/threads/only").status_code == 404
+    assert desk.http.get(f"/api/runs/{theirs}").json()["mine"] is False
+    ann.close()
+
+
+def test_what_each_entry_takes_is_described(tmp_path: Path) -> None:
+    root = write_desk(tmp_path / "desk")
+    (root / "tools.py").write_text(
+        "from llm_do import AgentArgs\n\n\nclass Pitch(AgentArgs):\n    company: str\n    stars: int = 3\n",
+        encoding="utf-8",
+    )
+    (root / "judge.agent").write_text(
+        "---\nname: judge\nmodel: script:shop.yaml\ninput_model_ref: tools.py:Pitch\n---\nJudge.\n", encoding="utf-8"
+    )
+    (root / "clerk.agent").write_text("---\nname: clerk\n---\nSend letters.\n", encoding="utf-8")
+    with serving([root]) as desk:
+        (project,) = desk.http.get("/api/projects").json()["projects"]
+        assert list(project["inputs"]) == ["judge"]
+        assert sorted(project["inputs"]["judge"]["properties"]) == ["company", "stars"]
 
 
 def test_two_runs_are_compared(desk: Served) -> None:
@@ -375,7 +434,7 @@ def test_the_description_names_every_route(desk: Served) -> None:
     described = desk.http.get("/api/openapi.json").json()
     app = desk.service._app._app
     routes = {
-        (route.path, method.lower())
+        (route.path.replace(":path}", "}"), method.lower())
         for route in app.routes
         for method in route.methods - {"HEAD"}
         if route.path.startswith(("/api/", "/v1/")) and route.path != "/api/openapi.json"

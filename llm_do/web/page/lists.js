@@ -3,21 +3,48 @@
 /** The form that begins a run. */
 function startForm(projects) {
   const choose = (label, name, values) => (values.length > 1 ? el("label", {}, label, el("select", { name }, values.map((each) => el("option", { value: each }, each)))) : null);
-  const entries = el("span", {});
+  const entries = el("span", {}), about = el("p", { class: "dim" });
   const project = choose("Project", "project", projects.map((each) => each.name));
   const fill = () => {
     const chosen = projects.find((each) => project && each.name === project.querySelector("select").value) || projects[0];
     entries.replaceChildren(...[choose("Run", "entry", chosen.entries)].filter(Boolean));
+    describe();
   };
+  const chosenEntry = () => {
+    const named = (box) => box && box.querySelector("select").value;
+    const chosen = projects.find((each) => each.name === named(project)) || projects[0];
+    return { chosen, entry: named(entries.firstChild) || chosen.entries[0] };
+  };
+  const describe = () => {
+    const { chosen, entry } = chosenEntry(), schema = (chosen.inputs || {})[entry];
+    about.replaceChildren(...(schema ? ["Takes JSON: ", el("code", {}, inputShape(schema))] : []));
+  };
+  entries.addEventListener("change", describe);
   if (project) project.addEventListener("change", fill);
   fill();
   return messageForm("Start", async (text, form) => {
     const value = (name) => (form.elements[name] ? form.elements[name].value.trim() : "");
-    const first = (projects.find((each) => each.name === value("project")) || projects[0]).entries[0];
-    const body = { input: text || null, durable: form.elements.durable.checked, thread: value("thread") || null, project: value("project") || null, entry: value("entry") === first ? null : value("entry") || null };
+    const { chosen, entry } = chosenEntry();
+    const input = text && (chosen.inputs || {})[entry] ? parsedInput(text) : text || null;
+    const body = { input, durable: form.elements.durable.checked, thread: value("thread") || null, project: value("project") || null, entry: entry === chosen.entries[0] ? null : entry };
     location.href = `/runs/${(await ask("POST", "/api/runs", body)).run_id}`;
   }, [project, entries, el("label", {}, "Conversation", el("input", { name: "thread", placeholder: "none", autocomplete: "off", maxlength: 200 })),
-    el("label", { title: "Each step is kept: the run survives the server, and questions wait with nothing running" }, el("input", { type: "checkbox", name: "durable" }), "Durable")], "Input; leave it empty for the default");
+    el("label", { title: "Each step is kept: the run survives the server, and questions wait with nothing running" }, el("input", { type: "checkbox", name: "durable" }), "Durable"), about], "Input; leave it empty for the default");
+}
+
+/** The fields of an input and their types, as an object is written. */
+function inputShape(schema) {
+  const needed = new Set(schema.required || []);
+  const fields = Object.entries(schema.properties || {}).map(([name, field]) => `"${name}"${needed.has(name) ? "" : "?"}: ${field.type || "..."}`);
+  return line(`{${fields.join(", ")}}`, 300);
+}
+
+/** The object that somebody has written as an input. */
+function parsedInput(text) {
+  let data;
+  try { data = JSON.parse(text); } catch (error) { throw new Error(`The input isn't JSON: ${error.message}`); }
+  if (!isObject(data)) throw new Error("The input has to be a JSON object");
+  return data;
 }
 
 /** A form with a text; what fails is said below it. */
@@ -42,7 +69,7 @@ function runTable(runs, chosen, several) {
     box.checked = chosen.has(run.run_id);
     const used = run.usage || {};
     return el("tr", {}, el("td", {}, box),
-      el("th", { scope: "row" }, el("a", { href: runPath(run.run_id) }, line(run.entry, 60)), " ", el("code", { class: "dim" }, run.run_id.slice(0, 8)), run.thread_id ? el("span", { class: "dim" }, ` in ${line(run.thread_id, 30)}`) : ""),
+      el("th", { scope: "row" }, el("a", { href: runPath(run.run_id) }, line(run.entry, 60)), " ", el("code", { class: "dim" }, run.run_id.slice(0, 8)), run.thread_id ? el("span", { class: "dim" }, " in ", el("a", { href: threadPath(run), class: "dim" }, line(run.thread_id, 30))) : ""),
       el("td", {}, chip(run.status), run.questions ? el("span", { class: "chip waiting" }, count(run.questions, "question")) : null), several ? el("td", {}, line(run.project, 40)) : null,
       el("td", {}, line(run.models[0] || "\u2013", 40)), el("td", {}, used.total_tokens ? number(used.total_tokens) : "\u2013"), el("td", {}, dollars(used.cost_usd) || "\u2013"),
       el("td", {}, clock(run.started)), el("td", {}, run.finished ? seconds(run.finished - run.started) : "\u2013"));

@@ -29,6 +29,7 @@ const server = {
       const [, name, id] = location.pathname.split("/");
       if (name === "runs") await this.run(id);
       else if (name === "compare") await this.compare();
+      else if (name === "threads") await this.threads();
       else await this.home();
     } catch (error) {
       this.list(el("div", { class: "banner interrupted" }, el("h2", {}, error.status === 401 ? "This page has no key" : "That didn't work"), el("p", {}, visible(error.message))));
@@ -46,7 +47,7 @@ const server = {
     document.getElementById("title").replaceChildren(el("h1", {}, projects.map((each) => each.name).join(", ")), el("p", { class: "dim" }, projects.length === 1 ? visible(projects[0].description || "") : count(projects.length, "project")));
     const chosen = new Set(), table = el("div", {}), waiting = el("div", {});
     const status = el("select", { "aria-label": "Status" }, ["", "running", "completed", "failed", "denied", "interrupted", "suspended", "stopped", "limited", "provider_failed"].map((each) => el("option", { value: each }, each.replace("_", " ") || "all runs")));
-    this.list(startForm(projects), waiting, el("div", { class: "options" }, status, el("a", { id: "compare", hidden: true }, "Compare the two")), table);
+    this.list(places("Runs"), startForm(projects), waiting, el("div", { class: "options" }, status, el("a", { id: "compare", hidden: true }, "Compare the two")), table);
     const refresh = async () => {
       const { runs } = await ask("GET", `/api/runs?limit=100${status.value ? `&status=${status.value}` : ""}`);
       const text = JSON.stringify(runs);
@@ -66,9 +67,20 @@ const server = {
     this.list(comparison(data));
   },
 
+  /** The list of conversations, or the one that the address names. */
+  async threads() {
+    const query = new URLSearchParams(location.search), id = query.get("thread");
+    query.delete("thread");
+    if (id !== null) return new Conversation(this, `/api/threads/${encodeURIComponent(id)}?${query}`).show();
+    const [{ threads }, { projects }] = await Promise.all([ask("GET", "/api/threads?limit=200"), ask("GET", "/api/projects")]);
+    document.title = "Conversations \u00b7 llm-do";
+    document.getElementById("title").replaceChildren(el("h1", {}, projects.map((each) => each.name).join(", ")));
+    this.list(places("Conversations"), threadTable(threads, projects.length > 1));
+  },
+
   async run(id) {
     const doc = await ask("GET", `/api/runs/${id}`);
-    Object.assign(this, { id: encodeURIComponent(doc.run.run_id), here: doc.here });
+    Object.assign(this, { id: encodeURIComponent(doc.run.run_id), here: doc.here, own: doc.mine });
     const run = new Run(doc);
     page.open(run);
     this.buttons();
@@ -172,7 +184,7 @@ const server = {
   buttons() {
     const { run } = page, { record } = run, box = document.getElementById("actions");
     const act = (text, does) => el("button", { type: "button", class: "act", onclick: (event) => { event.target.disabled = true; does().catch((error) => { event.target.disabled = false; alert(error.message); }); } }, text);
-    for (const old of box.querySelectorAll(".act, form")) old.remove();
+    for (const old of box.querySelectorAll(".act")) old.remove();
     const waits = ["stopped", "suspended"].includes(run.status);
     if (waits) box.append(act("Continue", () => ask("POST", `/api/runs/${this.id}/resume`, {}).then(() => this.later("questions", 0))));
     if (waits || (run.running && this.here)) box.append(act(waits ? "Drop" : "Stop", () => ask("DELETE", `/api/runs/${this.id}`)));
@@ -180,7 +192,8 @@ const server = {
       const { passes, report } = await ask("POST", `/api/runs/${this.id}/test`, {});
       page.dialog(passes ? "Saved as a test" : "Saved as a test, which doesn't pass", block(report, "data"));
     }));
-    if (run.finished && record.thread_id) {
+    if (record.thread_id) box.append(el("a", { href: threadPath({ ...record, project: run.project }), class: "act" }, "Conversation"));
+    if (run.finished && record.thread_id && this.own) {
       const form = messageForm("Send", async (text) => {
         location.href = `/runs/${(await ask("POST", "/api/runs", { input: text, entry: record.entry, thread: record.thread_id, project: run.project })).run_id}`;
       }, [], `Continue ${line(record.thread_id, 30)}`);
