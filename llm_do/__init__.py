@@ -46,6 +46,7 @@ _EXPORTS = {
     "HandoffLimitError": "llm_do.errors",
     "HookError": "llm_do.errors",
     "HookPoint": "llm_do.runtime.context.hooks",
+    "RequestReplacement": "llm_do.runtime.context.hooks",
     "InputError": "llm_do.errors",
     "LimitError": "llm_do.errors",
     "LinkError": "llm_do.errors",
@@ -171,7 +172,7 @@ if TYPE_CHECKING:
         RunApprovalPolicy as RunApprovalPolicy,
     )
     from llm_do.runtime.context.call_context import CallContext as CallContext
-    from llm_do.runtime.context.hooks import HookPoint as HookPoint
+    from llm_do.runtime.context.hooks import HookPoint as HookPoint, RequestReplacement as RequestReplacement
     from llm_do.runtime.context.null_model import NullModel as NullModel
     from llm_do.runtime.record.events.event import Event as Event
     from llm_do.runtime.record.events.event_bus import EventBus as EventBus

@@ -252,7 +252,10 @@ class GuardError(RunError):
 
 
 class HookError(RunError):
-    """A hook raised what is no `Exception`, such as `SystemExit`; that is `__cause__`. Any other comes out as it is."""
+    """A hook returned what can't replace a request or response, or raised what is no `Exception`, such as `SystemExit`.
+
+    Any other exception of a hook comes out as it is; one that is no `Exception` is `__cause__`.
+    """
 
 
 class ToolFailedError(RunError):

@@ -51,13 +51,13 @@ def run_document(
         >>> run_document(RunRecord("7f3a", "completed", "main", None, None, 0.0), [], [])["requests"]
         []
     """
-    requests = _Requests()
+    requests, events = _Requests(), [dict(each.data) for each in observations]
     return {
         "version": VERSION,
         "project": project,
         "run": {**run.to_dict(), "attempt": run.attempt},
-        "events": [dict(each.data) for each in observations],
-        "requests": requests.read(SentRequests(exchanges)),
+        "events": events,
+        "requests": requests.read(SentRequests(exchanges, events)),
         "setups": requests.setups,
         "messages": requests.messages,
     }

@@ -20,7 +20,19 @@ from pydantic_ai.exceptions import ModelUnavailableError
 from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models.function import AgentInfo, DeltaThinkingPart, DeltaToolCall, FunctionModel
 
-from llm_do import AgentSpec, ApprovalDecision, ApprovalRequest, Event, LimitError, Project, RunResult, Runtime, run
+from llm_do import (
+    AgentSpec,
+    ApprovalDecision,
+    ApprovalRequest,
+    Event,
+    HookPoint,
+    LimitError,
+    Project,
+    RequestReplacement,
+    RunResult,
+    Runtime,
+    run,
+)
 
 __all__ = ["events", "results"]
 
@@ -75,7 +87,7 @@ async def _all() -> list[dict[str, Any]]:
             stream = Runtime(Project.load(folder), approvals=_answer, record=False).stream()
             seen += [event.to_dict() async for event in stream]
     failing = FunctionModel(stream_function=_fails_once(), model_name="sample")
-    spec = AgentSpec("thinker", model=failing, context_providers=[weather], input_guards=[trim])
+    spec = AgentSpec("thinker", model=failing, context_providers=[weather], input_guards=[trim], hooks=[HOOK])
     seen += [event.to_dict() async for event in run.stream(spec, " What is 6 times 7? ")]
     looping = FunctionModel(stream_function=_loops, model_name="sample")
     stream = run.stream(AgentSpec("looper", model=looping, tools=[weather]), "Go on.", approvals="approve_all")
@@ -113,6 +125,14 @@ def weather(*_: object) -> str:
 def trim(text: str) -> str:
     """Remove the blanks around a question, and what follows it."""
     return text.partition("?")[0].strip() + "?"
+
+
+def exact(**_: object) -> RequestReplacement:
+    """Ask for an exact answer."""
+    return RequestReplacement(settings={"temperature": 0.0})
+
+
+HOOK = (HookPoint.PRE_LLM_CALL, exact)
 
 
 def _fails_once() -> Callable[[list[ModelMessage], AgentInfo], AsyncIterator[Any]]:

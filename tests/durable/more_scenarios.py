@@ -5,13 +5,22 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pydantic_ai.exceptions import ModelHTTPError
-from pydantic_ai.messages import BinaryContent, ToolReturn, UserPromptPart
+from pydantic_ai.messages import (
+    BinaryContent,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolReturn,
+    UserPromptPart,
+)
 
-from llm_do import AgentArgs, Attachment, Project, register_model_factory, tool
+from llm_do import AgentArgs, Attachment, HookPoint, Project, register_model_factory, tool
 from llm_do.flows import ParallelGroup, Swarm
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.flow_spec import FlowSpec
@@ -271,6 +280,25 @@ def _conditional(root: Path) -> Project:
     return flow_project(flow, root)
 
 
+def _hooks(root: Path) -> Project:
+    """Hooks whose replacements differ with each call of theirs."""
+
+    def number(agent: AgentSpec, messages: list[ModelMessage]) -> list[ModelMessage]:
+        note_effect(root, f"pre{len(messages)}")
+        return [ModelRequest(parts=[UserPromptPart(f"of {len(messages)}")]), *messages]
+
+    def sign(agent: AgentSpec, response: ModelResponse) -> ModelResponse:
+        note_effect(root, "post")
+        return replace(response, parts=[TextPart("signed "), *response.parts])
+
+    hooks = [(HookPoint.PRE_LLM_CALL, number), (HookPoint.POST_LLM_CALL, sign)]
+    inner = agent("inner", script(calls_of_work("i1"), "inner's"), tools=[work(root)], hooks=hooks)
+    turns = ([*calls_of_work("m1"), call("inner", {"input": "x"}, "c1")], calls_of_work("m2"), "answer")
+    return project_of(
+        [agent("main", script(*turns), tools=[work(root)], toolsets=["inner"], hooks=hooks), inner], root=root
+    )
+
+
 MORE_SCENARIOS: dict[str, Callable[[Path], Project]] = {
     "media": _media,
     "mcp": _mcp,
@@ -283,5 +311,6 @@ MORE_SCENARIOS: dict[str, Callable[[Path], Project]] = {
     "swarm": _swarm,
     "plan_again": _plan_again,
     "conditional": _conditional,
+    "hooks": _hooks,
 }
 """Scenarios by name; `budget` and `cancelled` end with an error."""

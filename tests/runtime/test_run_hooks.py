@@ -128,7 +128,10 @@ def test_hooks_receive_their_documented_arguments() -> None:
     seen: dict[str, Any] = {}
 
     def keep(name: str) -> Any:
-        return lambda **data: seen.setdefault(name, data)
+        def look(**data: Any) -> None:
+            seen.setdefault(name, data)
+
+        return look
 
     spec = agent(
         "main",

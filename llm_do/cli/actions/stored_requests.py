@@ -43,7 +43,8 @@ async def show_requests(
     from llm_do.ui.live.sent_requests import SentRequests  # it knows messages, which are heavy to import
 
     found = await found_run(store, run)
-    requests = SentRequests(await store.exchanges(found.id), color=color)
+    hooks = [each.data for each in await store.observations(Filter(run_id=found.id, types=("hook",)))]
+    requests = SentRequests(await store.exchanges(found.id), hooks, color=color)
     if not len(requests):
         why = gone_line(found) or "it made none"
         raise UsageError(f"no requests of run {short_run_id(found.id)} are kept: {why}", hint="See `runtime.record`.")

@@ -149,10 +149,12 @@ class HooksFile(Strict):
         default_factory=list[str], description="When it ended early; called with `agent` and `error`."
     )
     pre_llm_call: list[FunctionRef] = Field(
-        default_factory=list[str], description="Before a model request; called with `agent` and `messages`."
+        default_factory=list[str],
+        description="Before a model request; called with `agent` and `messages`, may return others.",
     )
     post_llm_call: list[FunctionRef] = Field(
-        default_factory=list[str], description="After its response; called with `agent` and `response`."
+        default_factory=list[str],
+        description="After its response; called with `agent` and `response`, may return another.",
     )
     pre_tool_call: list[FunctionRef] = Field(
         default_factory=list[str],

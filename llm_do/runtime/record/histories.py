@@ -11,7 +11,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, Tool
 from llm_do.errors import InputError
 from llm_do.runtime.record.results import ExecutionContext
 
-__all__ = ["as_history", "close_history", "continue_history"]
+__all__ = ["as_history", "close_history", "continue_history", "find_unpaired_call"]
 
 
 def continue_history(messages: object, context: object) -> list[ModelMessage]:
@@ -51,6 +51,27 @@ def close_history(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
         if isinstance(message, ModelRequest) and isinstance(before, ModelResponse) and before.tool_calls:
             repaired[index] = _in_order(message, [call.tool_call_id for call in before.tool_calls])
     return repaired
+
+
+def find_unpaired_call(messages: Sequence[ModelMessage]) -> str | None:
+    """Find a tool call of a history without exactly one result before the next response; None if there is none.
+
+    Example:
+        >>> from pydantic_ai.messages import ToolCallPart
+        >>> find_unpaired_call([ModelResponse(parts=[ToolCallPart("add")])])
+        'a call of add without its result'
+    """
+    asked: dict[str, str] = {}
+    for message in messages:
+        if isinstance(message, ModelResponse):
+            if asked:
+                break
+            asked = {call.tool_call_id: call.tool_name for call in message.tool_calls}
+            continue
+        for part in message.parts:
+            if isinstance(part, ToolReturnPart) and asked.pop(part.tool_call_id, None) is None:
+                return f"a result of {part.tool_name} that belongs to no call"
+    return f"a call of {next(iter(asked.values()))} without its result" if asked else None
 
 
 def _in_order(request: ModelRequest, ids: list[str]) -> ModelRequest:

@@ -23,6 +23,7 @@ from llm_do.runtime.context.hooks import HookPoint
 from llm_do.runtime.record.events.model_events import TextDoneEvent, ThinkingEvent
 from llm_do.runtime.record.transport import OutgoingRequest
 from llm_do.runtime.request.cut_answers import cut_warning
+from llm_do.runtime.request.request_hooks import replace_request, replace_response
 from llm_do.runtime.request.retries import RetryPolicy, send_with_retries
 from llm_do.runtime.request.send import request_place
 from llm_do.runtime.toolcall.gatekeeper import show_available_tools
@@ -72,15 +73,13 @@ class EngineModel(WrapperModel):
         if frame.handoff is not None:
             raise HandoffSignal
         _count_request(ctx)
-        hooks, agent = frame.hooks, frame.config.agent
-        if hooks:
-            await hooks.call(HookPoint.PRE_LLM_CALL, agent=agent, messages=messages)
         recording = run.recording
         if recording is not None and frame.live is not None and not run.replays:
             recording.save_messages(frame.live)
         tools = enabled_tools(run.thread.config, show_available_tools(frame.gating, model_request_parameters))
         if frame.compaction is not None:
             messages = await frame.compaction.shortened(ctx, self.wrapped, messages, tools)
+        messages, model_settings = await replace_request(ctx, messages, model_settings)
         settings = disable_client_retries(self.wrapped, model_settings)
         config = ctx.runtime.config
         await flush_record(ctx, required=False)
@@ -92,19 +91,19 @@ class EngineModel(WrapperModel):
         )
         frame.steps += 1
         run.steps += 1
-        response = outcome.result()
+        response = await replace_response(ctx, outcome.result())
         _emit_response(ctx, response)
         if response.finish_reason in CUT and (warning := cut_warning(response, response.model_name or "its model")):
             ctx.warn(warning)
-        if hooks:
-            await hooks.call(HookPoint.POST_LLM_CALL, agent=agent, response=response)
         return response
 
 
 def _streams(ctx: CallContext) -> bool:
-    """Whether text is emitted as it comes: not before an agent's guards have seen it."""
+    """Whether text is emitted as it comes: not before guards have seen it, and hooks that may replace it."""
     agent = ctx.frame.config.agent
-    return ctx.run.streams_text() and not (agent is not None and agent.output_guards)
+    if (agent is not None and agent.output_guards) or ctx.frame.hooks.may_replace(HookPoint.POST_LLM_CALL):
+        return False
+    return ctx.run.streams_text()
 
 
 def _count_request(ctx: CallContext) -> None:

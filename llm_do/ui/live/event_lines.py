@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from llm_do.runtime.record.events.event import Event
 from llm_do.runtime.record.events.model_events import (
+    HookEvent,
     ModelRequestEvent,
     RetryEvent,
     TextDoneEvent,
@@ -100,9 +101,8 @@ def describe(event: Event, limit: int = 160) -> str:
             return _describe_tool_call(event, limit)
         case RetryEvent():
             return f"{retry_text(event)}: {shorten_middle(event.error, limit)}"
-        case GuardEvent():
-            found = shorten_middle(event.replacement, limit)
-            return f"the guard {sanitize(event.guard)} replaced the {event.side}: {found}"
+        case GuardEvent() | HookEvent():
+            return f"{_replacement_text(event)}: {shorten_middle(event.replacement, limit)}"
         case HandoffEvent():
             return f"handed over to {sanitize(event.target)}: {shorten_middle(event.reason, limit)}"
         case StateChangedEvent():
@@ -115,6 +115,12 @@ def describe(event: Event, limit: int = 160) -> str:
             tokens = event.usage.get("input_tokens", 0) + event.usage.get("output_tokens", 0)
             return ", ".join(usage_text(tokens, event.usage.get("cost_usd"))) or "0 tokens"
     assert_never(event)
+
+
+def _replacement_text(event: GuardEvent | HookEvent) -> str:
+    if isinstance(event, GuardEvent):
+        return f"the guard {sanitize(event.guard)} replaced the {event.side}"
+    return f"the hook {sanitize(event.hook)} replaced the {sanitize(event.replaced)} of request {event.request}"
 
 
 def _describe_call(

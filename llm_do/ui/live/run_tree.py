@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from llm_do.runtime.record.events.event import Event
-from llm_do.runtime.record.events.model_events import RetryEvent, TextDoneEvent, UsageEvent
+from llm_do.runtime.record.events.model_events import HookEvent, RetryEvent, TextDoneEvent, UsageEvent
 from llm_do.runtime.record.events.run_events import (
     CallFinishedEvent,
     CallStartedEvent,
@@ -157,7 +157,7 @@ class RunTree:
                 call.items.append(_Step(describe(event, _LONGEST), "quiet"))
             case WarningEvent():
                 call.items.append(_Step(f"warning: {describe(event, _LONGEST)}", "warn"))
-            case RetryEvent() | HandoffEvent() | StateChangedEvent() | GuardEvent():
+            case RetryEvent() | HandoffEvent() | StateChangedEvent() | GuardEvent() | HookEvent():
                 call.items.append(_Step(describe(event, _LONGEST)))
             case _:
                 pass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -11,6 +11,7 @@ from pydantic_ai.messages import BaseToolCallPart
 
 from llm_do._startup.frozen import frozen
 from llm_do.runtime.record.canonical_messages import canonical_text, message_data
+from llm_do.runtime.record.events.model_events import HookEvent
 from llm_do.runtime.record.exchanges import Exchange
 from llm_do.runtime.record.sent_request import SETUP
 from llm_do.text.sanitizer import sanitize
@@ -55,11 +56,18 @@ class SentRequests:
 
     Args:
         exchanges: Its exchanges.
+        events: Its events, as data; those of hooks say what was replaced.
         color: Use ANSI colours.
     """
 
-    def __init__(self, exchanges: Sequence[Exchange], *, color: bool = False) -> None:
+    def __init__(
+        self, exchanges: Sequence[Exchange], events: Iterable[Mapping[str, Any]] = (), *, color: bool = False
+    ) -> None:
         self._color = color
+        self._hooks: dict[tuple[str, int], list[Mapping[str, Any]]] = {}
+        for event in events:
+            if event.get("type") == HookEvent.type:
+                self._hooks.setdefault((event["call_id"], event["request"]), []).append(event)
         self._all: list[_Numbered] = []
         last: dict[tuple[str, str], _Numbered] = {}
         for number, exchange in enumerate(sorted(exchanges, key=lambda each: each.begun), 1):
@@ -81,16 +89,19 @@ class SentRequests:
         """Every request, with what is new in it, and what came back."""
         found: list[str] = []
         for each in self._all:
-            found += [*([""] if found else []), *self._head(each), *self._new(each), *self._answer(each)]
+            sent = [*self._head(each), *self._new(each), *self._replaced(each, response=False)]
+            found += [*([""] if found else []), *sent, *self._answer(each), *self._replaced(each, response=True)]
         return found
 
     def lines_of(self, number: int) -> list[str]:
         """One request: what is new in it, then all that was sent, then what came back."""
         each = self._all[number - 1]
+        came = [*self._answer(each), *self._replaced(each, response=True)]
+        before = self._replaced(each, response=False)
         if each.previous is None:
-            return [*self._head(each), *self._complete(each), *self._answer(each)]
-        sent = ["", *self._label("all that was sent:"), *self._complete(each), ""]
-        return [*self._head(each), *self._new(each), *sent, *self._answer(each)]
+            return [*self._head(each), *self._complete(each), *before, *came]
+        sent = ["", *self._label("all that was sent:"), *self._complete(each), *before, ""]
+        return [*self._head(each), *self._new(each), *sent, *came]
 
     def to_data(self) -> list[dict[str, Any]]:
         """Every request as JSON data: of messages those that are new, of the setup what has changed."""
@@ -178,6 +189,24 @@ class SentRequests:
             yield from _text(each.exchange.partial)
         yield paint(sanitize(f"failed: {outcome.failure}"), "bad", color=self._color)
 
+    def _hooks_of(self, each: _Numbered) -> list[Mapping[str, Any]]:
+        """What hooks replaced of a request that an agent made; they aren't called for compaction's."""
+        place = each.exchange.place
+        return self._hooks.get((place.call_id, place.number), []) if place.purpose == "step" else []
+
+    def _replaced(self, each: _Numbered, *, response: bool) -> Iterator[str]:
+        """What hooks replaced: of what was sent, or, where one came, of the response."""
+        if response and each.exchange.outcome.response is None:
+            return
+        for event in self._hooks_of(each):
+            if (event["replaced"] == "response") is not response:
+                continue
+            yield from self._label(f"the hook {event['hook']} replaced the {event['replaced']}{':' * response}")
+            if response:
+                for part in event["replacement"]["parts"]:
+                    label, content = _part(part)
+                    yield from (f"{_INDENT}{line}" for line in [*self._label(label), *_value(content)])
+
     # -- data
 
     def _data(self, each: _Numbered) -> dict[str, Any]:
@@ -208,6 +237,9 @@ class SentRequests:
             "failure": outcome["failure"],
             "partial": exchange.partial or None,
             "usage": outcome["usage"],
+            "hooks": [
+                {name: event[name] for name in ("hook", "replaced", "replacement")} for event in self._hooks_of(each)
+            ],
         }
 
 

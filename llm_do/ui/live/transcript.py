@@ -6,7 +6,7 @@ Of calls that run beside each other, whose lines would mingle, only a summary an
 from __future__ import annotations
 
 from llm_do.runtime.record.events.event import Event
-from llm_do.runtime.record.events.model_events import RetryEvent, TextDoneEvent
+from llm_do.runtime.record.events.model_events import HookEvent, RetryEvent, TextDoneEvent
 from llm_do.runtime.record.events.run_events import CallFinishedEvent, GuardEvent, HandoffEvent, RunFailedEvent
 from llm_do.runtime.record.events.tool_events import ToolCallEvent, ToolResultEvent
 from llm_do.text.sanitizer import sanitize
@@ -72,7 +72,7 @@ class Transcript:
                 return self._tool(event, columns)
             case CallFinishedEvent():
                 return self._finished(event, columns)
-            case RetryEvent() | HandoffEvent() | GuardEvent():
+            case RetryEvent() | HandoffEvent() | GuardEvent() | HookEvent():
                 return f"{truncate(event_line(event) or '', columns - 1)}\n"
             case RunFailedEvent():
                 return "".join(self._release(call_id, columns) for call_id in list(self._held))

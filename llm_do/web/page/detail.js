@@ -134,15 +134,18 @@ class Detail {
     const used = row.usage || (exchange && exchange.usage) || {};
     const first = exchange && exchange.first_token ? seconds(exchange.first_token - exchange.begun) : "";
     const numbers = facts([["model", visible(row.model)], ["tokens", `${number(used.input_tokens || 0)} in, ${number(used.output_tokens || 0)} out`], ["cost", dollars(used.cost_usd)], ["first token after", first]]);
+    const replaced = exchange ? exchange.hooks : row.events.filter((event) => event.type === "hook");
+    const hooks = replaced.map((one) => section(`The hook ${line(one.hook)} replaced the ${line(one.replaced)}`,
+      one.replaced === "settings" ? value(one.replacement) : [one.replacement].flat().map(message)));
     const again = row.retry ? section("Retry", el("p", {}, row.retry.model ? `asked ${line(row.retry.model)} instead` : `asked again after ${seconds(row.retry.delay)}`), value(row.retry.error)) : null;
     if (!exchange) {
       const why = this.run.running ? "What was sent is here when the request has ended." : `What was sent is not kept (${this.gone()}).`;
-      return [numbers, again, row.text ? section("Text", value(row.text)) : null, el("p", { class: "dim" }, why)];
+      return [numbers, again, hooks, row.text ? section("Text", value(row.text)) : null, el("p", { class: "dim" }, why)];
     }
     const sent = this.run.sent(exchange), setup = this.run.setups[exchange.setup], before = this.run.byNumber.get(exchange.previous);
     const complete = this.complete(setup, sent, exchange);
-    if (!before) return [numbers, section("Sent", complete), this.answer(exchange), again];
-    return [numbers, section(`New since request ${before.request}`, this.fresh(exchange, sent, setup, before)), this.answer(exchange), again,
+    if (!before) return [numbers, section("Sent", complete), this.answer(exchange), hooks, again];
+    return [numbers, section(`New since request ${before.request}`, this.fresh(exchange, sent, setup, before)), this.answer(exchange), hooks, again,
       el("details", { class: "all" }, el("summary", {}, "All that was sent"), complete)];
   }
 

@@ -14,6 +14,7 @@ class Run {
     this.tools = new Map();
     this.attempts = new Map();
     this.latest = new Map(); // the last request of each call
+    this.hooks = new Map(); // what hooks replaced of each call's next request
     this.changes = new Map(); // changed states that belong to the next result of a call
     this.start = this.record.started;
     this.last = this.start;
@@ -105,6 +106,15 @@ class Run {
     Object.assign(row, { model: event.model, request: exchangeKey(event) });
     this.attempts.set(row.request, row);
     this.latest.set(event.call_id, row);
+    row.events.push(...(this.hooks.get(event.call_id) || []));
+    this.hooks.delete(event.call_id);
+  }
+
+  /** What a hook replaced: of a request it is said before the request is made. */
+  on_hook(event) {
+    const row = this.latest.get(event.call_id);
+    if (event.replaced === "response") { if (row) row.events.push(event); }
+    else this.hooks.set(event.call_id, [...(this.hooks.get(event.call_id) || []), event]);
   }
 
   on_usage(event) {

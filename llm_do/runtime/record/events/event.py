@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, cast, get_args
 
 from llm_do.runtime.record.events.event_base import EventBase, field_names
 from llm_do.runtime.record.events.model_events import (
+    HookEvent,
     ModelRequestEvent,
     RetryEvent,
     TextDoneEvent,
@@ -56,6 +57,7 @@ Event: TypeAlias = (
     | ApprovalResolvedEvent
     | StateChangedEvent
     | GuardEvent
+    | HookEvent
     | HandoffEvent
     | ModelRequestEvent
     | RetryEvent

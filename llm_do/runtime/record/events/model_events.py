@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from llm_do._startup.frozen import frozen
 from llm_do.runtime.record.events.event_base import EventBase
 
-__all__ = ["ModelRequestEvent", "RetryEvent", "TextDoneEvent", "TextEvent", "ThinkingEvent", "UsageEvent"]
+__all__ = ["HookEvent", "ModelRequestEvent", "RetryEvent", "TextDoneEvent", "TextEvent", "ThinkingEvent", "UsageEvent"]
 
 
 @frozen(kw_only=True)
@@ -27,6 +27,24 @@ class ModelRequestEvent(EventBase):
     request: int
     attempt: int
     purpose: str = "step"
+
+
+@frozen(kw_only=True)
+class HookEvent(EventBase):
+    """A hook replaced something of a model request, or its response.
+
+    Args:
+        hook: The name of the hook.
+        request: The number of the agent's request in this call, from 1.
+        replaced: `messages`, `settings` or `response`.
+        replacement: The response, the changed settings, or those of the messages that the history doesn't have.
+    """
+
+    type: ClassVar[str] = "hook"
+    hook: str
+    request: int
+    replaced: str
+    replacement: Any
 
 
 @frozen(kw_only=True)
