@@ -47,7 +47,7 @@ class ToolOptions:
         primary: The argument that a rule's `tool(PATTERN)` matches.
         paths: Arguments that are paths; rules match them segment by segment.
         commands: Arguments that are command lines; rules match them word by word.
-        hosts: Arguments that are a host name or a URL; rules match the host.
+        hosts: Arguments that are a host name or a URL; rules match the host, or host and path.
         reads: Arguments whose targets a call reads.
         writes: Arguments whose targets a call changes.
         repeatable: Whether a call has no side effects, so that it can be repeated and identical calls can be merged.

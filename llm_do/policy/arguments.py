@@ -6,22 +6,15 @@ rules and tools without a resolver.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from ipaddress import IPv4Address, IPv6Address
 
 from llm_do.policy.commands.command_line import CommandSyntaxError, parse_line
 from llm_do.policy.tool_facts import ToolFacts
+from llm_do.policy.urls.url import read_url
 from llm_do.policy.values import Host, Pipeline, Resolved
 from llm_do.text.globs import path_parts
 
 __all__ = ["read_host", "resolve_by_text", "split_command"]
-
-_URL = re.compile(r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://)?(?P<authority>[^/?#]*)(?P<rest>.*)")
-_PORT = re.compile(r"(.*?)(?::[0-9]*)?")
-_LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
-_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
-_LONGEST_HOST = 253
 
 
 def resolve_by_text(facts: ToolFacts, args: Mapping[str, object]) -> dict[str, Resolved]:
@@ -57,42 +50,8 @@ def read_host(text: str) -> Host | None:
         >>> [read_host(text) for text in ("https://a.org\\\\@b.org/", "http://127.1/", "https://exämple.org", "a b")]
         [None, None, None, None]
     """
-    if not text.isascii() or not text.isprintable() or any(char in text for char in " \\"):
-        return None
-    found = _URL.fullmatch(text)
-    if found is None or (found["scheme"] is None and found["rest"]):
-        return None
-    user, _, host = found["authority"].rpartition("@")
-    if "@" in user:
-        return None
-    if host.startswith("["):
-        return _ipv6(host)
-    match = _PORT.fullmatch(host)
-    return _host_name(match[1].lower().removesuffix(".")) if match is not None else None
-
-
-def _ipv6(host: str) -> Host | None:
-    address, closed, port = host[1:].partition("]")
-    if not closed or (port and not re.fullmatch(r":[0-9]*", port)):
-        return None
-    try:
-        found = IPv6Address(address)
-    except ValueError:
-        return None
-    # A zone names an interface, and a mapped address is the IPv4 address that it ends with.
-    return None if found.scope_id is not None or found.ipv4_mapped is not None else Host(found.compressed)
-
-
-def _host_name(name: str) -> Host | None:
-    labels = name.split(".")
-    if len(name) > _LONGEST_HOST or not all(map(_LABEL.fullmatch, labels)):
-        return None
-    if _NUMBER.fullmatch(labels[-1]):  # an address; only some programs accept short forms such as 127.1
-        try:
-            return Host(str(IPv4Address(name)))
-        except ValueError:
-            return None
-    return Host(name)
+    read = read_url(text)
+    return None if read is None else Host(read.host, read.url)
 
 
 def split_command(line: str) -> Pipeline | None:

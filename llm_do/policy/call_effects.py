@@ -94,12 +94,14 @@ def is_any_host(pattern: Pattern) -> bool:
 def _matches(argument: ArgumentPattern | None, target: list[str] | Host) -> bool:
     if argument is None:
         return True
-    return argument.plain.matches(target, fold=True) if isinstance(target, Host) else argument.path.matches(target)
+    return argument.url.allows(target) if isinstance(target, Host) else argument.path.matches(target)
 
 
 def _may_match(argument: ArgumentPattern | None, target: list[str] | Host, *, below: bool) -> bool:
-    if argument is None or isinstance(target, Host):
-        return _matches(argument, target)
+    if argument is None:
+        return True
+    if isinstance(target, Host):
+        return argument.url.touches(target)
     # An absolute path may lead into the root, which isn't known here; so any end of it counts.
     ends = [target[start:] for start in range(1, len(target))] if target[:1] == ["/"] else [target]
     return any(
@@ -154,13 +156,14 @@ def _of_commands(pipeline: Pipeline, folders: Sequence[list[str]]) -> Iterator[_
         for piece in reading.pieces:
             if piece.role == "url":
                 host = read_host(piece.text)
-                yield _CallEffect("net", [host] if host is not None else [])
+                # A program may follow links and redirects, or expand the URL: it may reach all of the host.
+                yield _CallEffect("net", [Host(host)] if host is not None else [])
             if piece.role in _NO_PATHS:
                 continue
             for text in filter(None, dict.fromkeys((piece.text, *_inner_texts(piece)))):
                 host = read_host(text) if "." in text or ":" in text else None
                 if host is not None:
-                    yield _CallEffect("net", [host], is_certain="://" in text)
+                    yield _CallEffect("net", [Host(host)], is_certain="://" in text)
                 places, leads_to_folder = _places(text, known.get(text), folders)
                 yield _CallEffect("files.read", places, leads_to_folder)
                 if not reading.reads:

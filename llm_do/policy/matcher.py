@@ -184,7 +184,7 @@ def _allowed_stages(argument: ArgumentPattern, name: str, prepared: PreparedCall
     if name in prepared.targets:
         target = prepared.targets[name]
         if isinstance(target, Host):
-            return everything if argument.plain.matches(target, fold=True) else frozenset()
+            return everything if argument.url.allows(target) else frozenset()
         if not isinstance(target, tuple):
             return everything if target is not None and argument.path.matches(target) else frozenset()
         allowed = argument.command.allows(target)
@@ -205,10 +205,7 @@ def _touches(argument: ArgumentPattern, name: str, prepared: PreparedCall) -> bo
         if isinstance(target, tuple):
             return argument.command.touches(target)
         if isinstance(target, Host):
-            spellings = (target, _decoded_host(target))
-            return any(argument.plain.matches(host, fold=True) for host in spellings) or _touches_text(
-                argument, name, prepared
-            )
+            return argument.url.touches(target) or _touches_text(argument, name, prepared)
         if target is None or argument.path.matches(target, restrictive=True):
             return True
         others = prepared.others.get(name, ())
@@ -218,14 +215,6 @@ def _touches(argument: ArgumentPattern, name: str, prepared: PreparedCall) -> bo
         if unknown or any(argument.path.matches(path, restrictive=True) for path in prepared.others[name]):
             return True
     return _touches_text(argument, name, prepared)
-
-
-def _decoded_host(host: Host) -> str:
-    """Return a host with its internationalized labels decoded, as a rule may spell them."""
-    try:
-        return host.encode("ascii").decode("idna") if "xn--" in host else host
-    except UnicodeError:
-        return host
 
 
 def _touches_text(argument: ArgumentPattern, name: str, prepared: PreparedCall) -> bool:

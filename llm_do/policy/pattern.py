@@ -11,6 +11,7 @@
     plane::select_project                another spelling of plane_select_project
     files.write(secret/**)               whatever tool changes a file there; likewise files.read
     net(*.example.org)                   whatever tool reaches the host
+    http_get(https://example.org/v1/**)  a URL: its host and its path
 
 `*`, `?` and `[...]` are wildcards in every part. Quotes and backslashes make any character literal: spaces, commas,
 parentheses, wildcards.
@@ -24,6 +25,7 @@ from functools import cached_property
 from typing import Literal, get_args
 
 from llm_do.policy.command_patterns import CommandGlob
+from llm_do.policy.urls.url_pattern import UrlGlob
 from llm_do.text.globs import Atom, Atoms, Glob, PathGlob, character_class
 
 __all__ = ["ACTIONS", "Action", "ArgumentPattern", "Pattern", "PatternError", "parse_pattern"]
@@ -49,7 +51,7 @@ class PatternError(ValueError):
 
 @dataclass(frozen=True)
 class ArgumentPattern:
-    """The part of a pattern that matches one argument, as text, a path or a command, whichever the argument is."""
+    """The part of a pattern that matches one argument, as text, a path, a command or a URL, whichever it is."""
 
     atoms: Atoms
 
@@ -69,6 +71,11 @@ class ArgumentPattern:
         return CommandGlob.of(self.atoms)
 
     @cached_property
+    def url(self) -> UrlGlob:
+        """The glob for a host or a URL: `*` is any text in a host, and stays within a segment of a path."""
+        return UrlGlob.of(self.atoms)
+
+    @cached_property
     def spans_folders(self) -> bool:
         """Whether it has both a wildcard and a slash."""
         return self.plain.literal is None and any(atom.text == "/" for atom in self.atoms)
@@ -76,8 +83,7 @@ class ArgumentPattern:
     def mismatch(self, kind: Literal["path", "host"]) -> str | None:
         """Explain why no resolved path, or no host, can match, if the pattern is spelled as none of them ever is."""
         if kind == "host":
-            is_url = any(atom.kind == "char" and atom.text in "/@" for atom in self.atoms)
-            return "a host has no scheme and no path" if is_url else None
+            return self.url.fault
         first = self.path.segments[0] if self.path.segments else None
         if any(segment is not None and segment.literal == ".." for segment in self.path.segments):
             return "paths are resolved before they are compared, so that none has `..` in it"

@@ -50,6 +50,8 @@ def is_overly_broad(rule: Rule, tools: Iterable[ToolFacts]) -> bool:
         return False
     if pattern.action is not None:
         argument = pattern.primary
+        if argument is not None and pattern.action == "net" and argument.url.is_any_host:
+            return True
         return argument is None or argument.plain.is_star or argument.path.segments == (None,)
     arguments = [pattern.primary] if pattern.primary else [argument for _, argument in pattern.named]
     if all(argument.plain.is_star for argument in arguments) and (pattern.tool.is_star or not pattern.tool.prefix):

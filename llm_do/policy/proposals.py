@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import groupby
 
 from llm_do.policy.command_patterns import is_pipeline
@@ -12,6 +13,7 @@ from llm_do.policy.matcher import is_unresolved, matches
 from llm_do.policy.pattern import PatternError, parse_pattern
 from llm_do.policy.proofs import facts_of_call, is_overly_broad
 from llm_do.policy.rules import Rule
+from llm_do.policy.urls.url import Url
 from llm_do.policy.values import CommandLine, Host, Pipeline, ToolCallInfo, real_path
 from llm_do.text.canonical_json import canonical_json
 from llm_do.text.globs import path_parts
@@ -102,6 +104,9 @@ def proposed_rules(call: ToolCallInfo) -> list[str]:
         >>> path = {"path": "notes/todo.md"}
         >>> proposed_rules(ToolCallInfo("write_file", path, primary="path", resolved=path))
         ['main:write_file(notes/todo.md)', 'main:write_file(notes/**)', 'main:write_file']
+        >>> args, url = {"url": "https://a.org/v1/me"}, {"url": Host("a.org", Url("https", 443, "/v1/me"))}
+        >>> proposed_rules(ToolCallInfo("http_get", args, primary="url", resolved=url))
+        ['main:http_get(https://a.org/v1/me)', 'main:http_get(https://a.org/v1/**)', 'main:http_get']
         >>> command = {"command": (("git", "log", "-3"),)}
         >>> proposed_rules(ToolCallInfo("shell", {"command": "git log -3"}, primary="command", resolved=command))
         ['main:shell(git log -3)', 'main:shell(git log *)']
@@ -115,6 +120,8 @@ def proposed_rules(call: ToolCallInfo) -> list[str]:
     path = real_path(value)
     if path is not None and "/" in path:
         found.append(f"{tool}({quote_argument(path.rpartition('/')[0])}/**)")
+    elif isinstance(value, Host) and value.url is not None:
+        found.append(f"{tool}({_wider_url(value, value.url)})")
     elif value is not None and is_pipeline(value):
         words = _subcommand(value[0])
         if len(value) == 1 and len(words) > 1:
@@ -174,11 +181,17 @@ def _command_rule(line: Pipeline) -> str:
     return "".join(f"{join}{' '.join(map(quote_argument, argv))}" for join, argv in zip(joins, line, strict=True))
 
 
+def _wider_url(host: Host, url: Url) -> str:
+    """Return the pattern of all URLs in the folder that a URL is in; with any query, if it has one."""
+    folder = url.path.rpartition("/")[0]
+    return quote_argument(replace(url, path=folder, query=None).text(host)) + ("/**" if url.query is None else "/**?*")
+
+
 def _argument(call: ToolCallInfo, name: str) -> str | None:
     if name in call.resolved:
         value = call.resolved[name]
         if isinstance(value, Host):
-            return _copied_argument(value)
+            return _copied_argument(value if value.url is None else value.url.text(value))
         if (path := real_path(value)) is not None:
             parts = path_parts(path) or ["."]
             return _copied_argument(parts[0] + "/".join(parts[1:]) if parts[0] == "/" else "/".join(parts))

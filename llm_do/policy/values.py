@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from llm_do._startup.frozen import frozen
+from llm_do.policy.urls.url import Url
 
 __all__ = [
     "CALLS",
@@ -89,9 +90,20 @@ class FolderPath(str):
 
 
 class Host(str):
-    """The name or address of a host, in lower case; a separate type, so that rules don't mistake it for a path."""
+    """The name or address of a host, in lower case; a separate type, so that rules don't mistake it for a path.
 
-    __slots__ = ()
+    Args:
+        name: The name or address.
+        url: What a URL asks of the host; None for the host alone, or for a URL that can't be read further.
+    """
+
+    url: Url | None
+
+    def __new__(cls, name: str, url: Url | None = None) -> Host:
+        """Build the host of a URL."""
+        host = super().__new__(cls, name)
+        host.url = url
+        return host
 
 
 Resolved = str | Trail | Pipeline | Host | None

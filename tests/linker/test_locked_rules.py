@@ -51,7 +51,7 @@ def found_in(root: Path, *approvals: dict[str, Any]) -> list[tuple[str, int, str
         ({"rule": "files.write"}, "LD603", "warning"),
         ({"rule": "write_file(/etc/passwd)"}, "LD604", "warning"),
         ({"rule": "files.read(~/notes)"}, "LD604", "warning"),
-        ({"rule": "net(example.org/*)"}, "LD604", "warning"),
+        ({"rule": "net(me@example.org/*)"}, "LD604", "warning"),
         ({"rule": "sent(to=ann)"}, "LD604", "warning"),
         ({"agent": "mian", "rule": "send"}, "LD604", "warning"),
         ({"rule": "send(ann)"}, "LD605", "error"),

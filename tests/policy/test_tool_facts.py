@@ -126,10 +126,13 @@ def test_a_deny_or_ask_rule_matches_an_internationalized_host_in_both_spellings(
     assert decide(get("https://xn--999999999.org"), policy(deny=["http_get(exämple.org)"])).effect == "ask"
 
 
-def test_a_rule_is_proposed_for_the_host_and_an_answer_is_bound_to_it() -> None:
-    call = get("https://api.example.org/v1?q=1")
-    assert narrowest_rule(call) == "http_get(api.example.org)"
-    assert proposed_rules(call) == ["main:http_get(api.example.org)", "main:http_get"]
+def test_a_rule_is_proposed_for_the_url_and_an_answer_is_bound_to_it() -> None:
+    call = get("https://API.example.org/v1/users?q=1#top")
+    exact, folder = "http_get('https://api.example.org/v1/users?q=1')", "http_get(https://api.example.org/v1/**?*)"
+    assert narrowest_rule(call) == exact
+    assert proposed_rules(call) == [f"main:{exact}", f"main:{folder}", "main:http_get"]
+    assert narrowest_rule(get("api.example.org:8080")) == "http_get(api.example.org)"
+    assert narrowest_rule(get("https://me:secret@api.example.org/v1")) == "http_get(api.example.org)"
     assert call_digest(call) != call_digest(get("https://api.example.com/v1?q=1"))
 
 

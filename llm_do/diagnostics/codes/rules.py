@@ -84,7 +84,7 @@ LD604 = Code(
     "Rule that can't match",
     "warning",
     "No agent that the rule names exists, none of them has a tool that it names, or the pattern is spelled as no path "
-    "or host ever is, so the rule does nothing.",
+    "or URL ever is, so the rule does nothing.",
     "correct the name, or remove the rule",
     wrong='"approvals": {"deny": ["writ_file"]}',
     right='"approvals": {"deny": ["write_file"]}',
@@ -104,10 +104,10 @@ def rule_for_unknown_tool(rule: str, agent: str | None, tool: str | None, known:
 
 
 def unmatched_pattern(rule: str, reason: str, kind: str) -> Problem:
-    """A rule whose pattern no path or no host can match."""
+    """A rule whose pattern no path or no URL can match."""
     hint = {
         "path": "write the path as it is below that folder, such as `reports/**`",
-        "host": "write the host alone, such as `*.example.org`",
+        "host": "write a host, such as `*.example.org`, or a URL, such as `https://api.example.org/v1/**`",
     }
     return LD604.problem(f"the rule {rule} can't match: {reason}", hint[kind])
 

@@ -30,7 +30,7 @@ from llm_do.policy.commands.pattern_words import program_of
 from llm_do.policy.matcher import applies_to_agent, matches
 from llm_do.policy.pattern import ArgumentPattern, Pattern
 from llm_do.policy.rules import Rule
-from llm_do.policy.values import Decision, Effect, ToolCallInfo
+from llm_do.policy.values import Decision, Effect, Host, ToolCallInfo
 from llm_do.project.agent_spec import SKILLS
 from llm_do.project.project import Project
 from llm_do.project.tools.builtin_toolsets import FILES
@@ -118,9 +118,10 @@ class _Judge:
         cases = cases_of(self.tool, [*self.targets, *rules], self.project)
         for args in (*cases.calls, *self._naming_commands()):
             call = call_of(self.tool, self.caller.path, args, agent=self.caller.agent, makers=self.caller.makers)
-            if not hidden and not self._matches(call):
+            judged = _without_urls(call)
+            if not hidden and not self._matches(judged):
                 continue
-            decision = self._decide(call)
+            decision = self._decide(judged)
             found.append((self._answered(decision), call, decision))
         if not found:
             return None if cases.incomplete is None else self._uncertain(cases.incomplete)
@@ -156,7 +157,7 @@ class _Judge:
             return
         argument = self.pattern.primary
         if self.pattern.action == "net":
-            host = argument.plain.sample if argument is not None else "example.org"
+            host = argument.url.host.sample if argument is not None else "example.org"
             yield {"command": f"curl https://{host}/"}
             return
         path = _sample_path(argument)
@@ -292,6 +293,12 @@ def _apart(rule: ArgumentPattern | None, wanted: ArgumentPattern | None) -> bool
         return False
     pairs = list(zip(own, others, strict=False))
     return any(one is not None and other is not None and one != other for one, other in pairs)
+
+
+def _without_urls(call: ToolCallInfo) -> ToolCallInfo:
+    """Return a call without the texts of its URLs, which stand for others: a rule that denies matches any text."""
+    texts = {name: value for name, value in call.args.items() if not isinstance(call.resolved.get(name), Host)}
+    return replace(call, args=texts)
 
 
 def _sample_path(argument: ArgumentPattern | None) -> str:

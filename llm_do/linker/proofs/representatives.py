@@ -16,13 +16,21 @@ from typing import TypeAlias, TypeVar
 from llm_do.policy.pattern import ArgumentPattern
 from llm_do.text.globs import Atom, Glob
 
-__all__ = ["TooManyError", "representative_paths", "representative_texts"]
+__all__ = [
+    "TooManyError",
+    "host_texts",
+    "parameter_texts",
+    "representative_paths",
+    "representative_texts",
+    "segment_paths",
+]
 
 _MOST = 4_000
 """The most combinations to examine."""
 
 _NAME_CHARACTERS = string.ascii_letters + string.digits + "_-. "
 _TEXT_CHARACTERS = string.ascii_letters + string.digits + string.punctuation + " \n"
+_PARAMETER_CHARACTERS = string.ascii_letters + string.digits + "_-.=~"
 _HOST_CHARACTERS = string.ascii_lowercase + string.digits + ".-:"
 
 _State = TypeVar("_State")
@@ -33,8 +41,8 @@ class TooManyError(Exception):
     """The patterns can be combined in too many ways to examine."""
 
 
-def representative_texts(patterns: Iterable[ArgumentPattern], *, hosts: bool = False) -> tuple[str, ...]:
-    """Return a text for each way in which the patterns can match one; with `hosts`, texts that can be hosts.
+def representative_texts(patterns: Iterable[ArgumentPattern]) -> tuple[str, ...]:
+    """Return a text for each way in which the patterns can match one.
 
     Example:
         >>> from llm_do.policy.pattern import parse_pattern
@@ -43,8 +51,17 @@ def representative_texts(patterns: Iterable[ArgumentPattern], *, hosts: bool = F
         >>> "ann" in texts, any(text != "ann" and text.startswith("a") for text in texts)
         (True, True)
     """
-    globs = tuple(dict.fromkeys(pattern.plain for pattern in patterns))
-    return _texts(globs, _HOST_CHARACTERS if hosts else _TEXT_CHARACTERS, 3 if hosts else 1)
+    return _texts(tuple(dict.fromkeys(pattern.plain for pattern in patterns)), _TEXT_CHARACTERS, 1)
+
+
+def host_texts(globs: tuple[Glob, ...]) -> tuple[str, ...]:
+    """Return a text that may be a host for each way in which globs can match one."""
+    return _texts(globs, _HOST_CHARACTERS, 3)
+
+
+def parameter_texts(globs: tuple[Glob, ...]) -> tuple[str, ...]:
+    """Return a text that may be a parameter of a query for each way in which globs can match one."""
+    return _texts(globs, _PARAMETER_CHARACTERS, 1)
 
 
 def representative_paths(patterns: Iterable[ArgumentPattern]) -> tuple[str, ...]:
@@ -59,7 +76,7 @@ def representative_paths(patterns: Iterable[ArgumentPattern]) -> tuple[str, ...]
         >>> {".", "src", "src/.py"} <= set(representative_paths(found))
         True
     """
-    return _paths(tuple(dict.fromkeys(pattern.path.segments for pattern in patterns)))
+    return segment_paths(tuple(dict.fromkeys(pattern.path.segments for pattern in patterns)))
 
 
 @lru_cache(maxsize=256)
@@ -87,7 +104,7 @@ def _texts(globs: tuple[Glob, ...], characters: str, visits: int, *, names: bool
 
 
 @lru_cache(maxsize=256)
-def _paths(patterns: tuple[tuple[Glob | None, ...], ...]) -> tuple[str, ...]:
+def segment_paths(patterns: tuple[tuple[Glob | None, ...], ...]) -> tuple[str, ...]:
     """Return a path for each reachable combination of places in the patterns' segments."""
     globs = tuple(dict.fromkeys(glob for segments in patterns for glob in segments if glob is not None))
     names = _texts(globs, _NAME_CHARACTERS, 1, names=True)

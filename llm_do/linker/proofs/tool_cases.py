@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from llm_do._startup.frozen import frozen
 from llm_do.linker.analysis.inventory import KnownTool
+from llm_do.linker.proofs.representative_urls import representative_urls
 from llm_do.linker.proofs.representatives import TooManyError, representative_paths, representative_texts
 from llm_do.policy.call_effects import concerns
 from llm_do.policy.pattern import Action, ArgumentPattern, Pattern, PatternError, parse_pattern
@@ -105,7 +106,7 @@ def cases_of(tool: KnownTool, patterns: Iterable[Pattern], project: Project) -> 
                 paths = representative_paths(arguments)
                 values[name] = [path for path in paths if path != "."] if name in facts.writes else paths
             else:
-                values[name] = representative_texts(arguments, hosts=kind == "host")
+                values[name] = (representative_urls if kind == "host" else representative_texts)(arguments)
     except TooManyError:
         return ToolCases([{}], "its rules can be combined in too many ways")
     size = 1
