@@ -200,6 +200,34 @@ def test_a_worker_needs_a_record_and_a_batch_a_name(root: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_worker_says_what_its_environment_lacks(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    nowhere = do(tmp_path / "elsewhere", "worker")
+    assert nowhere.code == 2
+    assert "no project here" in nowhere.err
+    assert "Name a folder with a project.json" in nowhere.err
+
+    (root / "work.py").write_text(f"import paid_for\n{WORK}")
+    incomplete = do(root, "worker", "--trust")
+    assert incomplete.code == 3
+    assert "work.py:1:1: error[LD302]" in incomplete.err
+    assert "install the package that provides 'paid_for'" in incomplete.err
+
+    (root / "work.py").write_text(WORK)
+    (tmp_path / "psycopg.py").write_text("raise ImportError('no driver here')\n")
+    without = subprocess.run(
+        [*LLM_DO, "worker", "--store", "postgresql://db.invalid/jobs"],
+        cwd=root,
+        env=environment(PYTHONPATH=f"{tmp_path}{os.pathsep}{Path(__file__).parents[2]}"),
+        capture_output=True,
+        text=True,
+    )
+    assert without.returncode == 1, without.stderr
+    assert "no driver here" in without.stderr
+    assert "pip install" in without.stderr
+
+
+@pytest.mark.slow
 def test_a_signal_lets_what_is_running_end_and_another_worker_continues(root: Path) -> None:
     write_inputs(root, *(f"long{number}" for number in range(6)))
     do(root, "map", "in.jsonl", "--detach")
@@ -284,6 +312,48 @@ def test_workers_that_are_killed_at_random_repeat_nothing(root: Path, store: lis
     assert {f"words-{number + 1}" for number in range(count)} - known <= told
     unsure = [at for at, text in enumerate(outputs(ended)) if text != f"W{at}"]
     assert {f"words-{at + 1}" for at in unsure} == told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_a_worker_that_was_suspended_has_no_effect_once_others_have_its_runs(
+    kind: str, root: Path, request: pytest.FixtureRequest
+) -> None:
+    server: Server | None = request.getfixturevalue("own_server") if kind == "postgres" else None
+    store = ["--store", server.url()] if server is not None else []
+    write_inputs(root, "long0", "long1", "c")
+    do(root, "map", "in.jsonl", "--batch", "words", "--detach", *store)
+    worker = start(root, "--concurrency", "2", "--exit-when-empty", *store)
+    wait_until(lambda: effects(root).total() == 2)
+    worker.send_signal(signal.SIGSTOP)
+    # It still counts as alive, and keeps what it has, until its mark is gone: a connection, or a lock file.
+    if server is not None:
+        owners = "FROM pg_stat_activity WHERE application_name = 'llm-do owner'"
+        assert server.query(f"SELECT pg_terminate_backend(pid) {owners}") == [(True,)]
+    else:
+        (mark,) = (root / ".llm-do" / "owners").iterdir()
+        mark.unlink()
+
+    # Its calls may have had their effects, so they are asked about; what it had only claimed is carried out.
+    other = do(root, "worker", "--exit-when-empty", "--approve-all", *store)
+    assert "ended: 1 completed, 2 wait for a person" in other.err
+    assert effects(root) == Counter(["long0", "long1", "c"])
+    requests = (root / "requests").read_text()
+
+    (root / "go").touch()
+    worker.send_signal(signal.SIGCONT)
+    _, said = worker.communicate(timeout=PATIENCE)
+    assert worker.returncode == 0, said
+    assert "0 completed" in said
+    assert "Traceback" not in said
+    assert effects(root) == Counter(["long0", "long1", "c"])
+    assert (root / "requests").read_text() == requests
+
+    ended = do(root, "map", "in.jsonl", "--batch", "words", "--in-flight", "done", "--approve-all", *store)
+    assert ended.code == 0, ended.err
+    assert outputs(ended)[2] == "C"
+    assert "a person has made sure that it was carried out" in str(outputs(ended)[0])
+    assert effects(root) == Counter(["long0", "long1", "c"])
 
 
 @pytest.mark.slow

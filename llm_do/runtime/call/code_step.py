@@ -25,7 +25,7 @@ from llm_do.runtime.steps.inner_calls import inner_calls
 from llm_do.runtime.steps.stored_results import failure
 from llm_do.text.canonical_json import digest
 from llm_do.text.exception_text import exception_text
-from llm_do.text.json_data import to_json_data
+from llm_do.text.json_data import arguments_data, to_json_data
 
 __all__ = ["run_code_step", "run_function_step"]
 
@@ -80,12 +80,15 @@ async def _run_step(
         if kept["error"] is not None:
             raise _error(kept["error"], ctx)
         return _read(function, kept["result"])
-    if not repeatable:
-        await _check_in_flight(ctx, key)
-        with ending_run(ctx):
-            await log.begin(key, kind, {"tool_name": ctx.frame.config.name, "path": ctx.path, "args": {}})
-    failed: Exception | None = None
     ended: dict[str, Any] = {"result": None, "error": None}
+    if not repeatable:
+        if await _was_carried_out(ctx, key, function):
+            with ending_run(ctx):
+                await log.finish(key, kind, {"path": ctx.path, **ended, **aftermath.data()})
+            return None
+        with ending_run(ctx):
+            await log.begin(key, kind, _beginning(ctx, function))
+    failed: Exception | None = None
     with busy(ctx), inner_calls(key) as aftermath.inner:
         try:
             ended["result"] = _data(ctx, ctx.frame.config.name, await run())
@@ -100,16 +103,51 @@ async def _run_step(
     return _read(function, ended["result"])
 
 
-async def _check_in_flight(ctx: CallContext, key: str) -> None:
-    """Raise `RunError` if a function was running when the run stopped, unless a person wants it to be repeated."""
-    durable = ctx.run.durable
+def _beginning(ctx: CallContext, function: Callable[..., Any]) -> dict[str, Any]:
+    """What a person is shown of a function that was running, and whether a result of it would be missing."""
+    return {
+        "tool_name": ctx.frame.config.name,
+        "path": ctx.path,
+        "args": arguments_data(ctx.frame.input),
+        "has_result": not _returns_nothing(function),
+    }
+
+
+async def _was_carried_out(ctx: CallContext, key: str, function: Callable[..., Any]) -> bool:
+    """Whether a person says that a function, which was running when the run stopped, was carried out.
+
+    Raises:
+        RunError: It isn't to be repeated, and isn't known to have ended, or what it returned is missing.
+    """
+    durable, name = ctx.run.durable, ctx.frame.config.name
     assert durable is not None
-    if durable.log.in_flight(key) is not None and await durable.decide_in_flight(key) != "repeat":
+    if durable.log.in_flight(key) is None:
+        return False
+    decided = await durable.decide_in_flight(key)
+    if decided == "repeat":
+        return False
+    hint = "A person chose not to repeat it; code that calls it may catch this."
+    if decided == "fail":
         raise RunError(
-            f"{ctx.frame.config.name} was running when the run was stopped, and whether it had an effect isn't known",
-            hint="A person chose not to repeat it; code that calls it may catch this.",
+            f"{name} was running when the run was stopped, and whether it had an effect isn't known",
+            hint=hint,
             agent_path=ctx.path,
         )
+    if not _returns_nothing(function):
+        raise RunError(
+            f"{name} was carried out as the run was stopped, and what it returned is lost",
+            hint=hint,
+            agent_path=ctx.path,
+        )
+    return True
+
+
+def _returns_nothing(function: Callable[..., Any]) -> bool:
+    """Whether a function says that it returns nothing, so that nothing of it can be missing."""
+    try:
+        return get_type_hints(inspect.unwrap(function)).get("return") is type(None)
+    except (TypeError, NameError, ValueError):
+        return False
 
 
 def _data(ctx: CallContext, name: str, value: object) -> Any:

@@ -137,8 +137,12 @@ def as_question(row: QuestionRow) -> PendingQuestion:
 
 
 def in_flight_request(step: Mapping[str, Any]) -> dict[str, Any]:
-    """What a person is asked about a step that was running; the result of the project's own code can't be made up."""
-    answers = ["repeat", "done", "fail"] if "tool_call_id" in step else ["repeat", "fail"]
+    """What a person is asked about a step that was running.
+
+    A model can be told that a call was carried out. Code that called a function needs what it returned, so that is only
+    an answer where the function returns nothing.
+    """
+    answers = ["repeat", "fail"] if step.get("has_result", "tool_call_id" not in step) else ["repeat", "done", "fail"]
     return {"agent_path": step["path"], "tool_name": step["tool_name"], "args": step["args"], "answers": answers}
 
 
