@@ -210,6 +210,25 @@ def test_a_nested_agents_attachments_are_checked_too(root: Path) -> None:
     assert inner.model.asked == []
 
 
+@each_row(
+    "data, kind",
+    [
+        (b"\x89PNG\r\n\x1a\n...", "image/png"),
+        (b"\xff\xd8\xff\xe0...", "image/jpeg"),
+        (b"GIF89a...", "image/gif"),
+        (b"RIFF\x24\x00\x00\x00WEBPVP8 ", "image/webp"),
+        (b"%PDF-1.7\n", "application/pdf"),
+        (b"plain words", "text/plain"),
+        (b"\xff\xfe\x00", "application/octet-stream"),
+    ],
+)
+def test_a_file_without_a_telling_name_is_known_by_its_first_bytes(data: bytes, kind: str, root: Path) -> None:
+    (root / "scan").write_bytes(data)
+    _, [asked] = attached(root, "scan")
+
+    assert asked.prompt[1].media_type == kind
+
+
 def test_bytes_with_a_media_type_are_sent_unchanged(root: Path) -> None:
     class Shown(AgentArgs):
         def prompt_messages(self) -> list[Any]:

@@ -24,6 +24,14 @@ __all__ = ["ATTACHMENT_LIMIT", "make_prompt"]
 ATTACHMENT_LIMIT = 20 * 1024 * 1024
 """Bytes of one attachment: the least of what the large providers accept in a request."""
 
+_SIGNATURES = {
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF8": "image/gif",
+    b"%PDF-": "application/pdf",
+}
+"""How files begin that models read, and their media types."""
+
 
 async def make_prompt(input: BaseModel, root: Path) -> str | list[UserContent]:
     """The prompt of an input; attachments are read here, below the project's root only."""
@@ -57,9 +65,14 @@ def _read(attachment: Attachment, root: Path) -> BinaryContent:
 
 
 def _media_type(path: str, data: bytes) -> str:
-    """The media type that a file's name stands for; else text if it can be decoded as text."""
+    """The media type that a file's name stands for, or else its first bytes; else text if it can be decoded as text."""
     if guessed := mimetypes.guess_type(path)[0]:
         return guessed
+    # What comes from stdin has no name, and no provider takes a picture as `application/octet-stream`.
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    if known := next((kind for start, kind in _SIGNATURES.items() if data.startswith(start)), None):
+        return known
     try:
         data.decode("utf-8")
     except UnicodeDecodeError:
