@@ -71,6 +71,7 @@ class Api:
                 "description": each.project.description,
                 "entries": each.entries(),
                 "inputs": each.input_schemas(),
+                "default": each.project.entry.args is not None,
             }
             for each in self._projects.values()
         ]

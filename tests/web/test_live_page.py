@@ -142,6 +142,27 @@ def test_a_wrong_key_shows_what_to_do_and_nothing_else(visit: Visit) -> None:
     assert page.locator(".runs").count() == 0
 
 
+def test_an_entry_that_takes_fields_is_started_with_json(browser: Any, tmp_path: Path) -> None:
+    root = write_desk(tmp_path / "desk")
+    (root / "tools.py").write_text(
+        "from llm_do import AgentArgs\n\n\nclass Pitch(AgentArgs):\n    company: str\n    stars: int = 3\n",
+        encoding="utf-8",
+    )
+    (root / "clerk.agent").write_text(
+        "---\nname: clerk\nmodel: script:shop.yaml\ninput_model_ref: tools.py:Pitch\n---\nJudge.\n", encoding="utf-8"
+    )
+    with serving([root]) as desk, visitors(browser, desk.url, KEY) as visit:
+        page = visit()
+        page.get_by_text('Takes JSON: {"company": string, "stars"?: integer}').wait_for()
+        page.get_by_label("Input").fill("Acme")
+        page.get_by_role("button", name="Start").click()
+        page.get_by_text("The input isn't JSON").wait_for()
+        page.get_by_label("Input").fill('{"company": "Acme"}')
+        page.get_by_role("button", name="Start").click()
+        page.locator("#title .chip.completed").wait_for()
+        page.locator("#detail", has_text="Acme").wait_for()
+
+
 def test_a_conversation_is_read_and_continued(desk: Served, visit: Visit) -> None:
     run = desk.start(input="To ann, please.", thread="talk <b>1</b>")
     page = visit("/threads")

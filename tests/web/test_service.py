@@ -357,6 +357,7 @@ def test_what_each_entry_takes_is_described(tmp_path: Path) -> None:
     (root / "clerk.agent").write_text("---\nname: clerk\n---\nSend letters.\n", encoding="utf-8")
     with serving([root]) as desk:
         (project,) = desk.http.get("/api/projects").json()["projects"]
+        assert project["default"] is False
         assert list(project["inputs"]) == ["judge"]
         assert sorted(project["inputs"]["judge"]["properties"]) == ["company", "stars"]
 

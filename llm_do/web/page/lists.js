@@ -4,6 +4,7 @@
 function startForm(projects) {
   const choose = (label, name, values) => (values.length > 1 ? el("label", {}, label, el("select", { name }, values.map((each) => el("option", { value: each }, each)))) : null);
   const entries = el("span", {}), about = el("p", { class: "dim" });
+  let form = null;
   const project = choose("Project", "project", projects.map((each) => each.name));
   const fill = () => {
     const chosen = projects.find((each) => project && each.name === project.querySelector("select").value) || projects[0];
@@ -16,20 +17,23 @@ function startForm(projects) {
     return { chosen, entry: named(entries.firstChild) || chosen.entries[0] };
   };
   const describe = () => {
-    const { chosen, entry } = chosenEntry(), schema = (chosen.inputs || {})[entry];
+    const { chosen, entry } = chosenEntry(), optional = chosen.default && entry === chosen.entries[0], schema = (chosen.inputs || {})[entry];
     about.replaceChildren(...(schema ? ["Takes JSON: ", el("code", {}, inputShape(schema))] : []));
+    if (form) form.querySelector("textarea").placeholder = optional ? "Input; leave it empty for the default" : "Input";
   };
   entries.addEventListener("change", describe);
   if (project) project.addEventListener("change", fill);
   fill();
-  return messageForm("Start", async (text, form) => {
+  form = messageForm("Start", async (text, form) => {
     const value = (name) => (form.elements[name] ? form.elements[name].value.trim() : "");
     const { chosen, entry } = chosenEntry();
     const input = text && (chosen.inputs || {})[entry] ? parsedInput(text) : text || null;
     const body = { input, durable: form.elements.durable.checked, thread: value("thread") || null, project: value("project") || null, entry: entry === chosen.entries[0] ? null : entry };
     location.href = `/runs/${(await ask("POST", "/api/runs", body)).run_id}`;
   }, [project, entries, el("label", {}, "Conversation", el("input", { name: "thread", placeholder: "none", autocomplete: "off", maxlength: 200 })),
-    el("label", { title: "Each step is kept: the run survives the server, and questions wait with nothing running" }, el("input", { type: "checkbox", name: "durable" }), "Durable"), about], "Input; leave it empty for the default");
+    el("label", { title: "Each step is kept: the run survives the server, and questions wait with nothing running" }, el("input", { type: "checkbox", name: "durable" }), "Durable"), about], "Input");
+  describe();
+  return form;
 }
 
 /** The fields of an input and their types, as an object is written. */
