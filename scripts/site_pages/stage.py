@@ -30,6 +30,9 @@ _LANGUAGES = {"jsonl": "json"}
 _ORPHAN = "---\norphan: true\n---\n\n"
 """What a page begins with that is in no section."""
 
+_LISTING = "---\nnosearch: true\n---\n\n"
+"""What a page begins with that only lists others: a search had better find those."""
+
 _TOP = 3
 """The files of one folder that an example's page shows, if they are data."""
 
@@ -74,7 +77,8 @@ def _pages(places: Places, sections: Sequence[Section]) -> Iterator[tuple[str, s
         if path == DIAGNOSTICS:
             yield from _diagnostics(places, text)
         else:
-            yield page_of(path), places.rewrite(text, path) + _more(path, sections)
+            head = _LISTING if path == INDEX else ""
+            yield page_of(path), head + places.rewrite(text, path) + _more(path, sections)
     for section in sections:
         yield f"sections/{section.slug}.md", _section(places, section)
     yield from _modules()
@@ -135,7 +139,7 @@ def _section(places: Places, section: Section) -> str:
         re.sub(r"(: .*)", lambda found: places.rewrite(found[0], INDEX, here), item, count=1) for item in items
     )
     below = _toctree(f"{page.title} </{page_of(page.path)}>" for page in section.pages)
-    return f"# {section.title}\n\n{places.rewrite(section.text, INDEX, here)}\n\n{summaries}\n{below}"
+    return f"{_LISTING}# {section.title}\n\n{places.rewrite(section.text, INDEX, here)}\n\n{summaries}\n{below}"
 
 
 def _diagnostics(places: Places, text: str) -> Iterator[tuple[str, str]]:
@@ -200,7 +204,7 @@ def _files(folder: Path) -> Iterator[Path]:
 def _block(found: re.Match[str]) -> str:
     """A block of code as Sphinx reads it: what a fence has behind the language, the name of a file, is its caption."""
     language, _, name = found["info"].strip().partition(" ")
-    language = _LANGUAGES.get(language, language)
+    language = "yaml" if name.endswith(".agent") else _LANGUAGES.get(language, language)
     if language.startswith("{"):
         return found[0]
     if not name:

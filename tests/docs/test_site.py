@@ -162,6 +162,7 @@ def test_the_site_is_searched_and_read_from_a_disk_at_any_width(tmp_path: Path) 
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(19, 20, 22)"
         page.goto(f"{site}/search.html?q=LD203")
         page.locator("ul.search a").first.wait_for(timeout=60_000)
+        assert page.locator("ul.search a").first.inner_text().startswith("LD203: ")
         page.locator("ul.search a").first.click()
         page.get_by_role("heading", name="LD203").wait_for(timeout=60_000)
     assert [url for url in loaded if not url.startswith(("file://", "data:"))] == []
