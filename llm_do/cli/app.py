@@ -38,6 +38,7 @@ COMMANDS: dict[str, str] = {
     "doctor": "Check this machine's setup.",
     "models": "List available models, or download the local one.",
     "threads": "Show, change and copy conversations.",
+    "memory": "Show and forget what agents remember.",
     "runs": "List, show and compare recorded runs.",
     "mcp": "Serve a project's agents and flows to an MCP client.",
     "serve": "Serve projects on this machine.",
@@ -72,6 +73,7 @@ ACCESS: Mapping[str, Access] = {
     "doctor": "reads",
     "models": "reads",
     "threads": "reads",
+    "memory": "reads",
     "runs": "reads",
     "schema": "reads",
 }

@@ -11,12 +11,14 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import ConfigDict, Discriminator, Field, Tag, ValidationError
 
 from llm_do.errors import UsageError
+from llm_do.formats.memory_scopes import MEMORY_SCOPES, MemoryScope
 from llm_do.formats.validation.fields import Glob, Opt, Path, Strict, Text, text_or_object
 
 __all__ = [
     "CONFIG_MODELS",
     "FilesystemConfig",
     "McpConfig",
+    "MemoryConfig",
     "ShellConfig",
     "ToolsetConfig",
     "ToolsetList",
@@ -92,6 +94,24 @@ class McpConfig(Strict):
     )
 
 
+class MemoryConfig(Strict):
+    """What an agent remembers for later runs."""
+
+    type: Literal["memory"] = Field(description="What an agent remembers for later runs.")
+    scopes: Annotated[list[MemoryScope], Field(min_length=1)] = Field(
+        default_factory=lambda: list(MEMORY_SCOPES),
+        description="Who shares what is remembered: the runs of a thread, those of a user, all of the project.",
+    )
+    max_entries: int = Field(
+        default=200, ge=1, le=2_000, description="The most memories of a thread, of a user, and of the project."
+    )
+    max_entry_bytes: int = Field(default=1000, ge=1, le=10_000, description="The most bytes of one memory.")
+    max_results: int = Field(default=20, ge=1, le=100, description="The most memories that one call of `recall` gets.")
+
+
+AnyConfig: TypeAlias = FilesystemConfig | ShellConfig | MemoryConfig | McpConfig
+
+
 def server_faults(options: Mapping[str, object]) -> dict[str, str]:
     """Options of an MCP server that have no effect beside the others: name to reason.
 
@@ -117,9 +137,10 @@ def server_faults(options: Mapping[str, object]) -> dict[str, str]:
     return faults
 
 
-CONFIG_MODELS: Mapping[str, type[FilesystemConfig | ShellConfig | McpConfig]] = {
+CONFIG_MODELS: Mapping[str, type[AnyConfig]] = {
     "filesystem": FilesystemConfig,
     "shell": ShellConfig,
+    "memory": MemoryConfig,
     "mcp": McpConfig,
 }
 """The `type` of a configured toolset to its model."""
@@ -145,7 +166,7 @@ def option_faults(options: Mapping[str, object]) -> dict[str, str]:
     return found
 
 
-def parse_options(name: str, options: Mapping[str, object]) -> FilesystemConfig | ShellConfig | McpConfig:
+def parse_options(name: str, options: Mapping[str, object]) -> AnyConfig:
     """Validate the options of a configured toolset: the manifest's, and over them those of the agent that lists it.
 
     Raises:
@@ -160,7 +181,7 @@ def parse_options(name: str, options: Mapping[str, object]) -> FilesystemConfig 
     return CONFIG_MODELS[str(options["type"])].model_validate(present)
 
 
-ToolsetConfig: TypeAlias = Annotated[FilesystemConfig | ShellConfig | McpConfig, Discriminator("type")]
+ToolsetConfig: TypeAlias = Annotated[AnyConfig, Discriminator("type")]
 
 
 class ToolsetUse(Strict):

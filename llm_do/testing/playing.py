@@ -80,7 +80,8 @@ def play(
             `deny`, `abort` or `unanswered`), or answers by tool name, where all other tools are denied. `prompt` is a
             run without a terminal, where no one can be asked.
         entry: The agent, flow or function to run instead of the project's entry.
-        thread_id: The thread that the runs belong to. It is kept in memory unless `store` is set.
+        thread_id: The thread that the runs belong to. It is kept in memory unless `store` is set, and so is what agents
+            remember.
         user_id: The user that the runs belong to.
         cassette: The file that recorded answers come from. No provider is asked, and a request that was not recorded
             ends the run with a `CassetteMissError`.
@@ -175,10 +176,10 @@ def play_twice(
     linked = _linked(project)
     approver = _Approver(approvals)
     has_state = thread_id is not None or user_id is not None
-    if options.get("store") is None and (has_state or replays is not None):
+    if options.get("store") is None and (has_state or replays is not None or options.get("record") is not True):
         from llm_do.threads.opened_stores import memory_store
 
-        options["store"] = memory_store()
+        options["store"] = memory_store()  # also for what agents remember in a run that isn't recorded
     elif isinstance(place := options.get("store"), str | Path):
         from llm_do.threads.opened_stores import open_store
 

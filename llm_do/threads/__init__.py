@@ -15,9 +15,16 @@ _EXPORTS = {
     "ContextProvider": "llm_do.runtime.call.context_providers",
     "ConversationManager": "llm_do.threads.managers.conversation_manager",
     "Conversations": "llm_do.threads.managers.pydantic_conversations",
+    "Memory": "llm_do.runtime.record.store.memories",
+    "MemoryFilter": "llm_do.runtime.record.store.memories",
+    "MemoryOwner": "llm_do.runtime.record.store.memories",
+    "MemoryStep": "llm_do.runtime.record.store.memories",
+    "MemoryStore": "llm_do.runtime.record.store.memories",
     "Observation": "llm_do.runtime.record.stored_records",
     "ObservationManager": "llm_do.threads.managers.observation_manager",
     "PostgresStore": "llm_do.threads.postgres.postgres_store",
+    "Recalled": "llm_do.runtime.record.store.memories",
+    "Remembered": "llm_do.runtime.record.store.memories",
     "RunRecord": "llm_do.runtime.record.stored_records",
     "SqliteStore": "llm_do.threads.sqlite.sqlite_store",
     "StateManager": "llm_do.threads.managers.state_manager",
@@ -38,6 +45,15 @@ if TYPE_CHECKING:
     from llm_do.project.thread_config import ThreadConfig as ThreadConfig
     from llm_do.runtime.call.context_providers import ContextProvider as ContextProvider
     from llm_do.runtime.record.recording import AgentState as AgentState
+    from llm_do.runtime.record.store.memories import (
+        Memory as Memory,
+        MemoryFilter as MemoryFilter,
+        MemoryOwner as MemoryOwner,
+        MemoryStep as MemoryStep,
+        MemoryStore as MemoryStore,
+        Recalled as Recalled,
+        Remembered as Remembered,
+    )
     from llm_do.runtime.record.stored_records import (
         Observation as Observation,
         RunRecord as RunRecord,

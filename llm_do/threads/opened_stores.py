@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from llm_do.project.project import Project
     from llm_do.threads.sql.sql_store import SqlStore
 
-__all__ = ["memory_store", "open_store", "reason_unrecorded"]
+__all__ = ["has_store", "memory_store", "open_store", "reason_unrecorded"]
 
 _stores: WeakValueDictionary[tuple[int, str], SqlStore] = WeakValueDictionary()
 _lock = threading.Lock()
@@ -86,6 +86,11 @@ def _other_file(path: Path) -> SqlStore:
 def memory_store() -> SqliteStore:
     """Create a store that keeps everything in memory and lives as long as the object."""
     return SqliteStore(None)
+
+
+def has_store(root: Path) -> bool:
+    """Whether a folder has a store of its own, which can be read; one behind a link isn't used."""
+    return _link_error(root.resolve()) is None and os.access(root / FOLDER / "state.db", os.R_OK)
 
 
 def reason_unrecorded(project: Project) -> StoreError | None:

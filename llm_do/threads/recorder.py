@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from llm_do.errors import StoreError
-from llm_do.project.store_location import with_store
+from llm_do.project.store_location import is_own_file, with_store
 from llm_do.runtime.record.recording import RecordedRun
 from llm_do.runtime.record.redaction import Redactor, redactor
+from llm_do.runtime.record.store.memories import ProjectMemories
 from llm_do.runtime.record.store.opened_runs import OpenedRun
 from llm_do.runtime.record.stored_records import RunRecord
 from llm_do.runtime.record.thread_store import ThreadStore
 from llm_do.threads.exchange_log import ExchangeLog, SessionSetups
-from llm_do.threads.opened_stores import memory_store, open_store, reason_unrecorded
+from llm_do.threads.opened_stores import has_store, memory_store, open_store, reason_unrecorded
 from llm_do.threads.run_recording import StoreRecording
 
 if TYPE_CHECKING:
@@ -97,6 +98,19 @@ class StoreRecorder:
     def batches(self) -> BatchStore:
         """Return the batches of its store."""
         return self.store().batches
+
+    def memories(self, *, writes: bool) -> ProjectMemories:
+        """Return what the project's agents remember; a store that can only be read is good enough to look into."""
+        project = self._project
+        own = self._own and is_own_file(project.threads.store)
+        fault = reason_unrecorded(project) if own else None
+        if fault is None or not has_store(project.root):
+            store: ThreadStore = self.store()
+        elif writes:
+            raise fault
+        else:
+            store = open_store(project)
+        return ProjectMemories(store.memories, "" if own else project.name or project.root.resolve().name)
 
     async def project_files(self, run_id: str) -> ProjectRow | None:
         """The files of the project that a durable run began with; None if they weren't kept."""

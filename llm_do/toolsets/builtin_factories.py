@@ -35,6 +35,7 @@ def builtin_factory(kind: str) -> Callable[..., Any]:
         "ask_user": _ask_user,
         "dynamic_agents": _dynamic_agents,
         "mcp": _mcp,
+        "memory": _memory,
         "skills": _skills,
         "todo": _todo,
     }[kind]()
@@ -56,6 +57,12 @@ def _mcp() -> Callable[..., Any]:
     from llm_do.toolsets.mcp import configured
 
     return configured
+
+
+def _memory() -> Callable[..., Any]:
+    from llm_do.toolsets.memory import memory
+
+    return memory
 
 
 def _skills() -> Callable[..., Any]:

@@ -24,6 +24,7 @@ SHARED = {
     "CompactionFile": "agent-files.md#compaction",
     "FilesystemConfig": "toolset-options.md#type-filesystem",
     "ShellConfig": "toolset-options.md#type-shell",
+    "MemoryConfig": "toolset-options.md#type-memory",
     "McpConfig": "toolset-options.md#type-mcp",
 }
 """Objects of the manifest that other pages explain."""

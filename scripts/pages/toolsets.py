@@ -30,10 +30,10 @@ HEAD = """\
 
 The toolsets that come with llm-do: how each is configured, its tools and their arguments, and what happens to a call
 that no rule of the project matches. [Toolsets](../toolsets.md) is the guide, [Approvals](../approvals.md) explains
-rules. Those in the first table are listed by name and have no options; others are configured under `toolsets` in the
-[manifest](project-json.md#keys), by a `type`, and listed by the name they get there. `prefix`, `include` and `exclude`
-are [set where an agent lists a toolset](agent-files.md#toolsetsname); the options of a type may be set there too, and
-take precedence over the manifest's.
+rules. Those in the first table are listed by name; of these, only `memory` has options. Others are configured under
+`toolsets` in the [manifest](project-json.md#keys), by a `type`, and listed by the name they get there. `prefix`,
+`include` and `exclude` are [set where an agent lists a toolset](agent-files.md#toolsetsname); the options of a type may
+be set there too, and take precedence over the manifest's.
 
 An "allowed" call runs, one that "needs approval" waits for an answer, one that "needs a person" can only be allowed by
 a person, and a "denied" call never runs.
@@ -43,6 +43,7 @@ FILES = {"notes.txt": "Notes.\n", "tools.py": "TOOLS = []\n", ".env": "KEY=x\n",
 CONFIGURED = {
     "files": {"type": "filesystem", "root": "docs"},
     "commands": {"type": "shell", "allow": ["make test", "git log *"]},
+    "notes": {"type": "memory", "scopes": ["thread", "user"]},
 }
 
 _FILE_CALLS: Sequence[tuple[str, Mapping[str, Any]]] = (
@@ -93,6 +94,18 @@ CALLS: Mapping[str, Sequence[tuple[str, Mapping[str, Any]]]] = {
         ("agent_create", {"name": "poet", "instructions": "Rhyme."}),
         ("agent_call", {"agent": "poet", "input": "Rain."}),
     ],
+    "memory": [
+        ("remember", {"text": "Prefers German.", "scope": "user"}),
+        ("remember", {"text": "Closed on Mondays.", "scope": "project"}),
+        ("recall", {"query": "language"}),
+        ("forget", {"id": "3f9a2c41", "scope": "thread"}),
+        ("forget", {"id": "3f9a2c41", "scope": "project"}),
+    ],
+    "notes": [
+        ("remember", {"text": "Prefers German.", "scope": "user"}),
+        ("recall", {}),
+        ("forget", {"id": "3f9a2c41", "scope": "user"}),
+    ],
     "files": [("read_file", {"path": "guide.md"}), ("write_file", {"path": "guide.md", "content": "..."})],
     "commands": [
         *_commands("make test", "make clean", "git log --oneline", "git log --output=x", "make test && git log -3"),
@@ -126,9 +139,9 @@ def toolset_options() -> str:
             parts += [f"## {code(name)}\n", *_builtin(project, agents, name)]
         parts += ["## Configured in the manifest\n", "An object under `toolsets`, by its `type`.\n"]
         book = options_book()
-        for kind, name in (("filesystem", "files"), ("shell", "commands"), ("mcp", "")):
+        for kind, name in (("filesystem", "files"), ("shell", "commands"), ("memory", "notes"), ("mcp", "")):
             parts += [f"### {code(f'type: {kind}')}\n", *_configured(project, agents, book, kind, name)]
-    assert set(CONFIGURABLE) == {"filesystem", "shell", "mcp"}
+    assert set(CONFIGURABLE) == {"filesystem", "shell", "memory", "mcp"}
     return "\n".join([*parts, "## Words\n", book.words()])
 
 
@@ -189,7 +202,7 @@ def _configured(project: Project, agents: Mapping[str, Any], book: Book, kind: s
             "from the environment, and a variable that isn't set is an error.\n"
         )
         return
-    same = {"filesystem": "filesystem_project", "shell": "shell_readonly"}[kind]
+    same = {"filesystem": "filesystem_project", "shell": "shell_readonly", "memory": "memory"}[kind]
     yield f"The tools are those of [{code(same)}](#{same}). With `{json.dumps(CONFIGURED[name])}`:\n"
     yield _decisions(project, name)
     assert {tool["name"] for tool in agents[f"with_{name}"]["tools"]} == {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -299,6 +300,27 @@ def _hooks(root: Path) -> Project:
     )
 
 
+def _memory(root: Path) -> Project:
+    """An agent that remembers and forgets, and a function that does, too."""
+    first = {"text": "The first.", "scope": "project"}
+    own = {"id": hashlib.sha256(b"The first.").hexdigest()[:8], "scope": "project"}
+    both = [
+        call("remember", {"text": "The second.", "scope": "project"}, "r2"),
+        call("remember", {"text": "The third.", "scope": "thread"}, "r3"),
+    ]
+    turns = (call("remember", first, "r1"), both, [call("forget", own, "f1"), *calls_of_work("w1")])
+    helper = agent(
+        "helper", script(*turns, call("recall", {}, "c1"), "answer"), tools=[work(root)], toolsets=["memories"]
+    )
+
+    async def main(input: str, ctx: Any) -> str:
+        said = [await ctx.call("helper", input), await ctx.call("remember", first), await ctx.call("forget", own)]
+        return " ".join(said)
+
+    toolsets = {"memories": BuiltinToolset("memories", {"type": "memory"})}
+    return project_of([helper], main, root=root, toolsets=toolsets)
+
+
 MORE_SCENARIOS: dict[str, Callable[[Path], Project]] = {
     "media": _media,
     "mcp": _mcp,
@@ -312,5 +334,6 @@ MORE_SCENARIOS: dict[str, Callable[[Path], Project]] = {
     "plan_again": _plan_again,
     "conditional": _conditional,
     "hooks": _hooks,
+    "memory": _memory,
 }
 """Scenarios by name; `budget` and `cancelled` end with an error."""

@@ -65,7 +65,13 @@ def result_of(root: Path) -> Any:
 
 @pytest.mark.parametrize(
     ("scenario", "moments"),
-    [("nested", ("before", "after")), ("gather", ("after",)), ("gates", ("before",)), ("approvals", ("after",))],
+    [
+        ("nested", ("before", "after")),
+        ("gather", ("after",)),
+        ("gates", ("before",)),
+        ("approvals", ("after",)),
+        ("memory", ("after",)),
+    ],
 )
 def test_a_run_survives_a_kill_at_every_commit(
     scenario: str, moments: tuple[str, ...], server: Any, place_of: Callable[[], str | None], tmp_path: Path

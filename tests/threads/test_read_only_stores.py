@@ -51,6 +51,7 @@ def check_reading(root: Path) -> None:
     assert "t  2 messages" in do(root, "threads", "list").out
     assert "assistant: fine" in do(root, "threads", "show", "t").out
     assert len(do(root, "threads", "export", "t").out.splitlines()) == 3
+    assert do(root, "memory", "list").out == "nothing is remembered\n"
 
 
 def test_a_store_that_can_only_be_read_is_shown(project: Path) -> None:
@@ -78,7 +79,7 @@ def test_a_store_that_somebody_else_is_writing_is_shown(project: Path) -> None:
 def test_an_older_store_is_migrated_in_memory(project: Path) -> None:
     path = project / ".llm-do" / "state.db"
     db = sqlite3.connect(path, isolation_level=None)
-    db.execute("DROP TABLE questions")
+    db.execute("DROP TABLE memories")
     db.execute(f"PRAGMA user_version = {len(migrations.MIGRATIONS) - 1}")
     db.close()
     before = path.read_bytes()
@@ -88,3 +89,25 @@ def test_an_older_store_is_migrated_in_memory(project: Path) -> None:
 
     assert "it is read-only" in do(project, "threads", "delete", "t").err
     assert path.read_bytes() == before
+
+
+def test_a_run_recalls_what_it_can_read_and_is_told_that_nothing_can_be_remembered(project: Path) -> None:
+    (project / "main.agent").write_text("---\nname: main\nmodel: script:answers.yaml\ntoolsets: [memory]\n---\nHi.\n")
+    note = "{name: remember, args: {text: %s, scope: project}}"
+    for text, file in (("The first.", "first.yaml"), ("The second.", "answers.yaml")):
+        turns = f"- tools: [{note % text}, {{name: recall, args: {{}}}}]\n"
+        (project / file).write_text(turns.replace("}}, {", "}}]\n- tools: [{") + "- text: '{tool}'\n")
+    protect(project, writable=True)
+    allowing = ("run", ".", "hi", "--allow", "remember(project)", "--format", "json")
+    assert do(project, *allowing, "--model", "script:first.yaml").code == 0
+    protect(project)
+
+    for more in ([], ["--user", "ann"]):
+        result = json.loads(do(project, *allowing, *more).out)
+        first, second = (
+            message["parts"][0] for message in result["messages"] if message["parts"][0]["part_kind"] == "tool-return"
+        )
+        assert "The first." in str(second["content"])
+        assert "The second." not in str(second["content"])
+        assert "the memory can't be used" in str(first["content"])
+        assert "is read-only" in str(first["content"])

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from llm_do.linker.sources.project_root import ProjectLocation
 
-__all__ = ["agents_here", "batches_here", "models_here", "runs_here", "threads_here"]
+__all__ = ["agents_here", "batches_here", "memories_here", "models_here", "runs_here", "threads_here"]
 
 _OWN_NAME = re.compile(r"^name:\s*[\"']?([A-Za-z_][\w.-]*)", re.MULTILINE)
 _MOST_FILES = 1000
@@ -43,6 +43,11 @@ def models_here(incomplete: str) -> list[str]:
 def threads_here(incomplete: str) -> list[str]:
     """Ids of the current project's threads, the most recent first."""
     return _starting(incomplete, lambda: _ids("SELECT id FROM threads ORDER BY updated DESC"), ordered=True)
+
+
+def memories_here(incomplete: str) -> list[str]:
+    """Ids of what the current project's agents remember, the most recent first."""
+    return _starting(incomplete, lambda: _ids("SELECT id FROM memories ORDER BY updated DESC"), ordered=True)
 
 
 def runs_here(incomplete: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""LD402 to LD409, LD415, LD416, LD421 and LD422: agents' tools and toolsets."""
+"""LD402 to LD409, LD415, LD416 and LD421 to LD423: agents' tools and toolsets."""
 
 from __future__ import annotations
 
@@ -253,3 +253,24 @@ def circular_agents(path: Sequence[str]) -> Problem:
     if len(path) == 2:
         return LD422.problem(f"`{path[0]}` has itself as a tool", f"take it out of its own `toolsets`, or {_DEPTH}")
     return LD422.problem(f"agents call each other in a circle: {' -> '.join(path)}")
+
+
+LD423 = Code(
+    "LD423",
+    "Memory that isn't kept",
+    "warning",
+    "An agent has a memory for later runs, and the project's store doesn't keep it: nothing is recorded, or only in "
+    "memory.",
+    "remove `record: false` or `threads.store: memory` from project.json, or the memory from the agent's `toolsets`",
+    wrong="toolsets: [memory]",
+    right="toolsets: [todo]",
+)
+
+
+def unkept_memory(agent: str, toolset: str, *, ends: bool) -> Problem:
+    """A toolset of an agent; `ends`: what is remembered is lost when the process ends, else nothing is remembered."""
+    if ends:
+        return LD423.problem(
+            f"what `{agent}` remembers with `{toolset}` is lost when the process ends: `threads.store` is `memory`"
+        )
+    return LD423.problem(f"`{agent}` can remember nothing with `{toolset}`: `record` is false")

@@ -23,6 +23,7 @@ from llm_do.linker.checks.machine_checks import check_machines
 from llm_do.linker.checks.model_checks import check_model
 from llm_do.linker.checks.parameter_checks import check_descriptions, check_parameters
 from llm_do.linker.checks.replay_checks import check_replays
+from llm_do.linker.checks.store_checks import check_memories
 from llm_do.linker.sources.conversion import AgentSource
 from llm_do.linker.sources.file_lists import is_inside
 from llm_do.policy.secrets import is_secret
@@ -67,6 +68,7 @@ CHECKS: list[Check] = [
     check_parameters,
     check_descriptions,
     check_replays,
+    check_memories,
     _check_assertions,
     _check_bounds,
 ]

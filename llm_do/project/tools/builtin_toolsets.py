@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any
 
 from llm_do._extensions import ExtensionPoint
@@ -19,6 +19,7 @@ __all__ = [
     "CONFIGURABLE",
     "DYNAMIC_AGENTS",
     "FILES",
+    "MEMORY",
     "SHELL",
     "SKILLS",
     "TODO",
@@ -27,6 +28,7 @@ __all__ = [
     "find_builtin",
     "find_option_faults",
     "known_tools",
+    "memory_facts",
 ]
 
 
@@ -112,6 +114,36 @@ SKILLS: Mapping[str, ToolFacts] = {
 }
 """The tools of every agent that has skills."""
 
+_SHARED_MEMORY = "what is remembered for the project reaches all of its runs"
+_OWN_MEMORY = "it reaches only runs of the same thread or user"
+
+
+def _changing_memory(*arguments: str) -> ToolFacts:
+    return ToolFacts(
+        "toolset", arguments, "scope", writes=["scope"], default="ask", reason=_SHARED_MEMORY, decides=True
+    )
+
+
+MEMORY: Mapping[str, ToolFacts] = {
+    "remember": _changing_memory("text", "scope"),
+    "recall": ToolFacts(
+        "toolset",
+        ("query", "scope", "limit"),
+        "scope",
+        reads=["scope"],
+        default="allow",
+        reason="it reads what agents remember",
+        repeatable=True,
+    ),
+    "forget": _changing_memory("id", "scope"),
+}
+"""The tools of a memory; what changes the project's needs approval."""
+
+_UNSHARED_MEMORY = {
+    name: replace(facts, default="allow", reason=_OWN_MEMORY, decides=False) if facts.writes else facts
+    for name, facts in MEMORY.items()
+}
+
 _READ_ONLY_FILES = {name: facts for name, facts in FILES.items() if not facts.writes}
 
 BUILTIN_FACTORY: ExtensionPoint[Callable[[str], Callable[..., Any]]] = ExtensionPoint("builtin_factory")
@@ -124,6 +156,7 @@ BUILTINS: Mapping[str, Mapping[str, ToolFacts]] = {
     "filesystem_cwd_ro": _READ_ONLY_FILES,
     "filesystem_project": FILES,
     "filesystem_project_ro": _READ_ONLY_FILES,
+    "memory": MEMORY,
     "shell_file_ops": BUILTIN_SHELL,
     "shell_readonly": BUILTIN_SHELL,
     "skills": SKILLS,
@@ -134,6 +167,7 @@ BUILTINS: Mapping[str, Mapping[str, ToolFacts]] = {
 CONFIGURABLE: Mapping[str, Mapping[str, ToolFacts] | None] = {
     "filesystem": FILES,
     "mcp": None,
+    "memory": MEMORY,
     "shell": SHELL,
 }
 """The tools of the toolsets that the manifest configures, by their `type`; None if they are only known at run time."""
@@ -170,7 +204,10 @@ def find_builtin(name: str) -> BuiltinToolset | None:
         >>> find_builtin("filesystem_cwd").kind
         'filesystem_cwd'
     """
-    return BuiltinToolset(name) if name in BUILTINS else None
+    if name not in BUILTINS:
+        return None
+    # One that is also a type can be listed without the manifest, and takes the type's options.
+    return BuiltinToolset(name, {"type": name} if name in CONFIGURABLE else {})
 
 
 def known_tools(toolset: BuiltinToolset, options: Mapping[str, Any]) -> Mapping[str, ToolFacts] | None:
@@ -181,7 +218,16 @@ def known_tools(toolset: BuiltinToolset, options: Mapping[str, Any]) -> Mapping[
         ['read_file', 'list_files', 'search_files']
     """
     tools = (CONFIGURABLE if "type" in toolset.config else BUILTINS).get(toolset.kind)
-    return _READ_ONLY_FILES if tools is FILES and {**toolset.config, **options}.get("read_only") is True else tools
+    config = {**toolset.config, **options}
+    if tools is MEMORY:
+        return memory_facts(config.get("scopes"))
+    return _READ_ONLY_FILES if tools is FILES and config.get("read_only") is True else tools
+
+
+def memory_facts(scopes: object) -> Mapping[str, ToolFacts]:
+    """Return the facts of the tools of a memory with these scopes; None are all of them."""
+    shared = not isinstance(scopes, list | tuple) or "project" in scopes
+    return MEMORY if shared else _UNSHARED_MEMORY
 
 
 @frozen
@@ -198,7 +244,7 @@ class Options:
 
 
 def find_option_faults(toolset: BuiltinToolset, options: Mapping[str, Any]) -> Options:
-    """Check the options an agent passes to a built-in: a configured one takes those of its type, others take none.
+    """Check the options an agent passes to a built-in: those of its type, if it has one.
 
     Example:
         >>> find_option_faults(BuiltinToolset("docs", {"type": "filesystem"}), {"read_only": 1}).wrong

@@ -98,7 +98,7 @@ def _plain_function(name: str, item: Any, value: object, ctx: CallContext) -> Fu
             return await collect_items(await schema.call(args, run_context(child, name)), UNLIMITED_ITEMS)
 
     traits = traits_of(tool.metadata)
-    repeatable = traits is not None and traits.facts.repeatable
+    repeatable = traits is not None and traits.may_run_again
     return FunctionCall(CallArguments.model_validate(args), run, schema.function, repeatable)
 
 

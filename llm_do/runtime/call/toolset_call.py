@@ -57,7 +57,7 @@ class ToolsetCall:
     def repeatable(self) -> bool:
         """Whether it may simply run again if it was in flight when a run was stopped."""
         traits = traits_of(self.tool.tool_def.metadata)
-        return traits is not None and traits.facts.repeatable
+        return traits is not None and traits.may_run_again
 
     async def run(self, caller: CallContext, child: CallContext) -> Any:
         """Run the tool in its call's context, and change the caller's state of its toolkit."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.record.thread_store import ThreadStore
     from llm_do.runtime.record.transport import Transport
 
-__all__ = ["Builder", "Session", "SessionConfig"]
+__all__ = ["Builder", "Session", "SessionConfig", "recording_setting"]
 
 
 class Builder(Protocol):
@@ -113,3 +113,11 @@ class Session(Protocol):
     def register_toolsets(self, toolsets: Mapping[str, Any]) -> None:
         """Register toolsets or toolset factories."""
         ...
+
+
+def recording_setting(session: Session) -> bool | None:
+    """Whether a session's runs are recorded; None if only those with a thread or a user are."""
+    project, config = session.project, session.config
+    if not project.record and config.store is None and project.threads.store != "memory":
+        return False
+    return config.record

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.record.results import Usage
     from llm_do.runtime.record.sent_request import RequestReader
     from llm_do.runtime.record.store.batches import BatchStore
+    from llm_do.runtime.record.store.memories import ProjectMemories
     from llm_do.runtime.record.store.opened_runs import ResumedRun
     from llm_do.runtime.record.store.store_writes import ProjectRow, StepRow
     from llm_do.runtime.record.store.stored_questions import KeptAnswer, QuestionRow
@@ -251,6 +252,14 @@ class Recorder(Protocol):
 
         Raises:
             StoreError: Nothing can be recorded there.
+        """
+        ...
+
+    def memories(self, *, writes: bool) -> ProjectMemories:
+        """Return what the project's agents remember; one that can only be read is used unless it `writes`.
+
+        Raises:
+            StoreError: There is no store that can be used.
         """
         ...
 

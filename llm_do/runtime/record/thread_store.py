@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.record.exchanges import Exchange
     from llm_do.runtime.record.recording import ThreadConfig
     from llm_do.runtime.record.store.batches import BatchStore
+    from llm_do.runtime.record.store.memories import MemoryStore
     from llm_do.runtime.record.store.opened_runs import OpenedRun, ResumedRun
     from llm_do.runtime.record.store.store_writes import Batch, MessageRow, ProjectRow, RunEnd
     from llm_do.runtime.record.store.stored_questions import KeptAnswer, QuestionRow
@@ -43,6 +44,11 @@ class ThreadStore(Protocol):
     @property
     def batches(self) -> BatchStore:
         """Its batches: many inputs of one entry."""
+        ...
+
+    @property
+    def memories(self) -> MemoryStore:
+        """What agents remember in it."""
         ...
 
     async def thread(self, thread_id: str, user_id: str | None = None) -> ThreadRecord | None:
@@ -74,7 +80,7 @@ class ThreadStore(Protocol):
         ...
 
     async def delete_thread(self, thread_id: str, user_id: str | None = None, *, expected: str | None = None) -> bool:
-        """Delete a thread, the messages that no other thread shares, and its runs in the journal.
+        """Delete a thread, its memories, the messages that no other thread shares, and its runs in the journal.
 
         Returns:
             Whether the thread existed.

@@ -32,6 +32,7 @@ from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.call_frame import CallConfig, CallFrame, Turn
 from llm_do.runtime.context.emission import emit
 from llm_do.runtime.context.run_state import RunState
+from llm_do.runtime.context.session import recording_setting
 from llm_do.runtime.record.events.event import Event
 from llm_do.runtime.record.events.model_events import RetryEvent
 from llm_do.runtime.record.events.run_events import RunFailedEvent, RunFinishedEvent, RunStartedEvent
@@ -160,10 +161,8 @@ class Execution:
         """Open the run's record if it has one, and return the entry with the thread's conversation."""
         session, run, inputs = self.session, self.run, self.inputs
         keeps = run.thread_id is not None or run.user_id is not None
-        record = session.config.record
         project = session.project
-        if not project.record and session.config.store is None and project.threads.store != "memory":
-            record = False
+        record = recording_setting(session)
         if record is False and run.thread_id is not None:
             raise UsageError(
                 "a thread can't be kept if nothing is recorded",

@@ -101,7 +101,7 @@ class ToolStep:
 
         It waits until a person has decided.
         """
-        if self._traits.facts.repeatable or self._log.in_flight(self.key) is None:
+        if self._traits.may_run_again or self._log.in_flight(self.key) is None:
             return None
         decided = await self._durable.decide_in_flight(self.key)
         if decided != "repeat":
@@ -112,7 +112,7 @@ class ToolStep:
     async def begin(self, args: Mapping[str, Any]) -> None:
         """Keep that the tool's code is about to run."""
         self.ran = True
-        if self._traits.facts.repeatable:
+        if self._traits.may_run_again:
             return
         call = self._call
         data = {

@@ -68,6 +68,8 @@ class ToolTraits:
         function: The project's function that it runs, for messages; None if it isn't known.
         new_tool: Whether its server has added it since its tools were reviewed.
         new_arguments: Arguments that its server has added since then.
+        exactly_once: Whether its effect is kept together with the step of a durable run that it belongs to: a call that
+            was running when the run stopped may be made again, and has its effect once.
         restore: Takes the `CallContext` and the arguments of a call that is replayed, in a durable run that is resumed,
             and restores what the call had changed in the session.
     """
@@ -90,7 +92,13 @@ class ToolTraits:
     function: Callable[..., Any] | None = None
     new_tool: bool = False
     new_arguments: tuple[str, ...] = ()
+    exactly_once: bool = False
     restore: Callable[[Any, Mapping[str, Any]], None] | None = None
+
+    @property
+    def may_run_again(self) -> bool:
+        """Whether a call that was running when a durable run stopped may simply be made again."""
+        return self.facts.repeatable or self.exactly_once
 
     def metadata(self) -> dict[str, Any]:
         """Return the metadata of a built-in tool: its facts, as any toolset may declare them, and these traits."""

@@ -187,7 +187,6 @@ def _run(case: Case, plan: Plan, workspace: Workspace, transport: _Transport) ->
         model=plan.model or column.model or case.model,
         models={**case.models, **column.models, **plan.models} or None,
         run_timeout=case.seconds if own is None else min(own, case.seconds),
-        record=False if case.thread is None and case.user is None and not plan.replays else None,
         transport=transport,
         replays=workspace.link_again if plan.replays else None,
     )

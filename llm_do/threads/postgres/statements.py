@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from llm_do.text.search_words import is_beginning
+
 if TYPE_CHECKING:
     from psycopg import Connection, Cursor
 
@@ -70,3 +72,13 @@ class PostgresDatabase:
         """Run a statement once with each of the values, which are sent together."""
         with self._connection.cursor() as cursor:
             cursor.executemany(translate(sql), list(values))
+
+    def rank(self, query: str, values: Sequence[Any], words: Sequence[str]) -> list[tuple[int, float]]:
+        """Search texts by PostgreSQL's full text search, without the rules of a language."""
+        wanted = " | ".join(f"'{word}'{':*' if is_beginning(word) else ''}" for word in words)
+        found = self.execute(
+            f"SELECT number, ts_rank(terms, wanted) FROM (SELECT number, to_tsvector('simple', words) AS terms"
+            f" FROM ({query}) AS texts) AS lists, to_tsquery('simple', ?) AS wanted WHERE terms @@ wanted",
+            (*values, wanted),
+        )
+        return [(int(number), float(score)) for number, score in found]

@@ -45,6 +45,19 @@ class Database(Protocol):
         """Run a statement once with each of the values."""
         ...
 
+    def rank(self, query: str, values: Sequence[Any], words: Sequence[str]) -> list[tuple[int, float]]:
+        """Search texts by the database's full text search.
+
+        Args:
+            query: Selects numbers and texts, whose words are those of `search_words`, with spaces between them.
+            values: Its values.
+            words: The words to look for, also as beginnings of longer ones, unless they are very short.
+
+        Returns:
+            The numbers of the texts that have at least one of the words, each with how well it fits.
+        """
+        ...
+
 
 class StoreConnection(Protocol):
     """A connection to a store, used by one thread at a time."""

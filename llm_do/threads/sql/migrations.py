@@ -123,6 +123,16 @@ def _questions(db: Database) -> None:
     db.execute("CREATE INDEX questions_open ON questions (run) WHERE answer IS NULL")
 
 
+def _memories(db: Database) -> None:
+    """What agents remember: for a thread, a user, or a project in a store that several share."""
+    db.execute(
+        "CREATE TABLE memories (number INTEGER PRIMARY KEY, scope TEXT NOT NULL, project TEXT NOT NULL,"
+        " user TEXT NOT NULL, thread TEXT NOT NULL, id TEXT NOT NULL, text TEXT NOT NULL, words TEXT NOT NULL,"
+        " created REAL NOT NULL, updated REAL NOT NULL, agent TEXT NOT NULL, run TEXT NOT NULL,"
+        " UNIQUE (scope, project, user, thread, id))"
+    )
+
+
 MIGRATIONS: Sequence[Migration] = (
     _threads,
     _users,
@@ -133,6 +143,7 @@ MIGRATIONS: Sequence[Migration] = (
     _batches,
     _projects,
     _questions,
+    _memories,
 )
 """Each migrates a store from the version that is its index to the next. Append only."""
 

@@ -213,7 +213,7 @@ def write_batch(db: Database, run: RunRecord, batch: Batch) -> None:
     if not refuse_if_interrupted(db, run):
         return
     if batch.attempt:
-        check_attempt(db, run, batch.attempt)
+        check_attempt(db, run.id, batch.attempt)
         write_steps(db, run, batch)
         write_questions(db, batch.questions)
     insert_events(db, run, batch.events)
@@ -232,7 +232,7 @@ def write_batch(db: Database, run: RunRecord, batch: Batch) -> None:
 
 
 def delete_thread(db: Database, record: ThreadRecord) -> None:
-    """Delete a thread, its runs, and its messages that no other history contains."""
+    """Delete a thread, its runs, its memories, and its messages that no other history contains."""
     key = (record.user_id or "", record.id)
     runs = "FROM runs WHERE coalesce(user, '') = ? AND thread = ?"
     drafts = [tip for (tip,) in db.execute(f"SELECT tip {runs}", key)]
@@ -244,6 +244,7 @@ def delete_thread(db: Database, record: ThreadRecord) -> None:
     db.execute(f"DELETE FROM steps WHERE run IN (SELECT id {runs})", key)
     db.execute(f"DELETE FROM questions WHERE run IN (SELECT id {runs})", key)
     db.execute(f"DELETE {runs}", key)
+    db.execute("DELETE FROM memories WHERE scope = 'thread' AND user = ? AND thread = ?", key)
     drop_unused_projects(db)
     needed: set[str | None] = {
         tip for (tip,) in db.execute("SELECT head FROM threads UNION SELECT tip FROM runs WHERE tip IS NOT NULL")

@@ -30,6 +30,7 @@ from llm_do.threads.sql import exchange_rows, rows
 from llm_do.threads.sql.batch_store import SqlBatches
 from llm_do.threads.sql.database import Database
 from llm_do.threads.sql.durable import project_rows, question_rows
+from llm_do.threads.sql.memories.memory_store import SqlMemories
 from llm_do.threads.sql.open_store import OpenStore
 from llm_do.threads.sql.runs import run_rows
 from llm_do.threads.sql.runs.process_runs import ProcessRuns
@@ -74,6 +75,11 @@ class SqlStore:
     def batches(self) -> SqlBatches:
         """Its batches: many inputs of one entry."""
         return SqlBatches(self._opened, self._runs.finish_killed)
+
+    @property
+    def memories(self) -> SqlMemories:
+        """What agents remember in it."""
+        return SqlMemories(self._opened)
 
     # -- threads
 
@@ -131,7 +137,7 @@ class SqlStore:
         return await self._write(save)
 
     async def delete_thread(self, thread_id: str, user_id: str | None = None, *, expected: str | None = None) -> bool:
-        """Delete a thread, its messages that no other thread shares, and its runs in the journal."""
+        """Delete a thread, its memories, its messages that no other thread shares, and its runs in the journal."""
 
         def delete(db: Database) -> bool:
             record = rows.thread_record(db, user_id, thread_id)

@@ -15,6 +15,7 @@ from urllib.parse import quote
 from llm_do.errors import LlmDoError, StoreError, UsageError
 from llm_do.threads.sql.migrations import MIGRATIONS, migrate
 from llm_do.threads.sql.store_errors import ReadOnlyStoreError
+from llm_do.threads.sqlite.sqlite_database import SqliteDatabase
 from llm_do.threads.sqlite.store_file import StoreFile, create_file, is_writable, refuse_if_lost
 from llm_do.threads.sqlite.turns import Turns
 
@@ -39,7 +40,7 @@ class SqliteConnection:
     place = "folder"
 
     def __init__(
-        self, db: sqlite3.Connection, name: str, file: StoreFile | None = None, turns: Turns | None = None
+        self, db: SqliteDatabase, name: str, file: StoreFile | None = None, turns: Turns | None = None
     ) -> None:
         self.db = db
         self.name = name
@@ -145,8 +146,10 @@ def connect(path: Path | None, name: str) -> SqliteConnection:
         return SqliteConnection(db, name, StoreFile(path), turns)
 
 
-def _opened(database: str, *, uri: bool = False) -> sqlite3.Connection:
-    db = sqlite3.connect(database, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=uri)
+def _opened(database: str, *, uri: bool = False) -> SqliteDatabase:
+    db = sqlite3.connect(
+        database, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=uri, factory=SqliteDatabase
+    )
     db.create_function("floor", 1, math.floor, deterministic=True)  # not every SQLite is built with it
     return db
 
@@ -163,7 +166,7 @@ def _log_ahead(db: sqlite3.Connection) -> None:
             time.sleep(0.01)
 
 
-def _read_only(path: Path, name: str) -> sqlite3.Connection:
+def _read_only(path: Path, name: str) -> SqliteDatabase:
     """Open a store that can only be read; an older one is migrated in a copy in memory."""
     # Without its log there is no writer, and SQLite couldn't create one to read the store in the usual way.
     mode = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "mode=ro&immutable=1"

@@ -17,12 +17,15 @@ from llm_do.runtime.record.stored_records import RunFilter, RunRecord, ThreadRec
 from llm_do.threads.sql import rows
 from llm_do.threads.sql.database import Database
 from llm_do.threads.sql.durable import question_rows
+from llm_do.threads.sql.durable.step_rows import MEMORY_CHANGE
 from llm_do.threads.sql.runs import run_rows
 
 __all__ = ["WAITING", "begin_attempt", "refuse_busy_thread", "resume", "stop", "waiting_run"]
 
 WAITING = ("stopped", "suspended")
 """The states of a durable run that no process has."""
+
+_STEPS = "SELECT key, kind, done, data FROM steps WHERE run = ? AND kind <> ?"
 
 
 def begin_attempt(db: Database, run: RunRecord, beginning: str, opened: OpenedRun) -> None:
@@ -92,7 +95,7 @@ def resume(db: Database, run: RunRecord) -> ResumedRun:
         OpenedRun(thread, history, start["user_state"], start["user_text"]),
         tuple(
             StepRow(key, kind, bool(done), data)
-            for key, kind, done, data in db.execute("SELECT key, kind, done, data FROM steps WHERE run = ?", (run.id,))
+            for key, kind, done, data in db.execute(_STEPS, (run.id, MEMORY_CHANGE))
         ),
         *_emitted(db, run),
         last[0] + 1 if last is not None else 0,

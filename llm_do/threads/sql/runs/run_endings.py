@@ -32,7 +32,7 @@ def finish(db: Database, run: RunRecord, ending: RunEnd) -> ThreadConflict | Non
     clash: ThreadConflict | None = None
     user_state = ending.user_state
     if ending.batch.attempt:
-        check_attempt(db, run, ending.batch.attempt)
+        check_attempt(db, run.id, ending.batch.attempt)
     if ending.turn is not None and run.thread_id is not None:
         row = db.execute(
             "SELECT turn FROM threads WHERE user = ? AND id = ?", (run.user_id or "", run.thread_id)

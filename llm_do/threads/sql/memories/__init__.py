@@ -1,0 +1,1 @@
+"""Memories: their rows, and the store of a process."""
