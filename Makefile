@@ -41,5 +41,5 @@ $(VENV)/.site: $(VENV)/.ready
 $(VENV)/.ready: pyproject.toml constraints/tested.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q 'pip>=25.1'
-	$(BIN)/python -m pip install -q -c constraints/tested.txt -e '.[local,otel,postgres,service]' --group test --group check
+	$(BIN)/python -m pip install -q -c constraints/tested.txt -e '.[all]' --group test --group check
 	touch $@

@@ -4,29 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from importlib.util import find_spec
 
+from llm_do._extras import has_extra, install_command
 from llm_do._startup.frozen import frozen
 from llm_do.errors import ModelUnavailableError
 from llm_do.models.aliases import Aliases, known_aliases, resolve_aliases
 from llm_do.models.builtin import weights
+from llm_do.models.provider_packages import missing_package
 from llm_do.models.providers.factories import registered_prefixes
 from llm_do.models.providers.model_names import PROVIDERS, ProviderInfo, split_name
 
 __all__ = ["ModelInfo", "available_models", "declared_aliases", "is_local_available"]
-
-PACKAGES = {
-    "bedrock": "boto3",
-    "bedrock-mantle": "boto3",
-    "cohere": "cohere",
-    "gateway/bedrock": "boto3",
-    "gateway/groq": "groq",
-    "groq": "groq",
-    "huggingface": "huggingface_hub",
-    "mistral": "mistralai",
-    "xai": "xai_sdk",
-}
-"""Packages that a provider needs and llm-do doesn't depend on."""
 
 OTHER_CREDENTIALS = {
     "bedrock": "AWS credentials",
@@ -99,8 +87,8 @@ def declared_aliases(declared: Aliases, environ: Mapping[str, str] | None = None
 
 
 def _runtime() -> tuple[bool, str]:
-    installed = find_spec("xllamacpp") is not None
-    return installed, "" if installed else "run `pip install xllamacpp`"
+    installed = has_extra("local")
+    return installed, "" if installed else f"run `{install_command('local')}`"
 
 
 def _local(environ: Mapping[str, str]) -> ModelInfo:
@@ -116,9 +104,8 @@ def _local(environ: Mapping[str, str]) -> ModelInfo:
 
 def _provider(prefix: str, info: ProviderInfo, environ: Mapping[str, str]) -> ModelInfo:
     name = f"{prefix}:NAME"
-    package = PACKAGES.get(prefix)
-    if package and find_spec(package) is None:
-        return ModelInfo(name, usable=False, note=f"the package {package} isn't installed")
+    if (missing := missing_package(prefix)) is not None:
+        return ModelInfo(name, usable=False, note=missing.message)
     moved = bool(info.base_url and environ.get(info.base_url))
     unset = [each for each in info.needs if not environ.get(each)]
     if info.keys and not info.keyless and not moved and not any(environ.get(key) for key in info.keys):

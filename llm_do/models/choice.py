@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
+from llm_do._extras import install_command
 from llm_do._startup.frozen import frozen
 from llm_do.errors import ModelUnavailableError
 from llm_do.models.aliases import Aliases, resolve_aliases
@@ -24,8 +25,6 @@ __all__ = ["Choice", "Origin", "choose_model"]
 
 Origin = Literal["override", "agent", "environment", "manifest", "user", "key", "local"]
 """Where a model's name was set: `user` is the person's configuration, `key` and `local` are the choices without one."""
-
-GET_LOCAL = "`pip install xllamacpp` and `llm-do models pull`"
 
 
 @frozen
@@ -102,7 +101,9 @@ def _no_model_error(
     agent: str, environ: Mapping[str, str], file: str | None, *, local_available: Callable[[], bool]
 ) -> ModelUnavailableError:
     keys = available_keys(environ)
-    local = "`--model local` runs the local model" if local_available() else f"{GET_LOCAL} install the model `local`"
+    local = "`--model local` runs the local model"
+    if not local_available():
+        local = f"`{install_command('local')}` and `llm-do models pull` install the model `local`"
     found = f" ({', '.join(keys)} is set, so its provider's models are available)" if keys else ""
     moved = _moved_provider(environ)
     if moved is not None:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from llm_do._extras import has_extra, missing_extra
 from llm_do.errors import UsageError
 
 if TYPE_CHECKING:
@@ -72,5 +73,12 @@ def expand(store: str, environ: Mapping[str, str]) -> str:
 
 
 def with_store(project: Project, store: str | None) -> Project:
-    """Return a project whose store is another one; None leaves it."""
+    """Return a project whose store is another one; None leaves it.
+
+    Raises:
+        UsageError: The store is in PostgreSQL, and the extra for it isn't installed.
+    """
+    if store is not None and is_database(store) and not has_extra("postgres"):
+        missing = missing_extra("postgres", "a store in PostgreSQL")
+        raise UsageError(missing.message, hint=missing.hint)
     return project if store is None else replace(project, threads=replace(project.threads, store=store))

@@ -9,10 +9,16 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
-from starlette.routing import Route
+from llm_do._extras import missing_extra
+
+try:
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import HTMLResponse, Response
+    from starlette.routing import Route
+except ImportError as error:
+    missing = missing_extra("service", "`llm_do.web.Service`")
+    raise ModuleNotFoundError(f"{missing.message}. {missing.hint}", name=error.name) from error
 
 from llm_do.errors import InputError, LlmDoError, StoreError, ThreadConflict, UsageError
 from llm_do.project.project import Project

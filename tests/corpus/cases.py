@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from unittest.mock import patch
 
 from llm_do._startup.code_access import closed_folders
 from llm_do.cli.actions.admission import Admission
@@ -145,6 +146,10 @@ def linked(case: Case) -> CheckResult:
                 found = check_in_subprocess(root, seconds=5)
             elif case.code == "LD710":
                 found = _as_text(root)
+            elif case.code == "LD714":
+                # The command depends on how llm-do is installed here.
+                with patch("llm_do.models.provider_packages.install_command", "pip install '{package}'".format):
+                    found = CheckResult(check_with_tests(root).diagnostics, root)
             else:
                 report = check_with_tests(root)
                 found = CheckResult(report.diagnostics, report.root)

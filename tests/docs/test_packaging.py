@@ -5,32 +5,31 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
-from collections.abc import Mapping
 from importlib.metadata import packages_distributions
 from pathlib import Path
-from typing import Any
 
 import grimp
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from llm_do import _extras as extras
 from tests.support.tables import each_row
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 OWN = [Requirement(line) for line in PROJECT["project"]["dependencies"]]
-EXTRAS = [Requirement(line) for extra in PROJECT["project"]["optional-dependencies"].values() for line in extra]
+DECLARED = PROJECT["project"]["optional-dependencies"]
+EXTRAS = [Requirement(line) for extra, lines in DECLARED.items() if extra != "all" for line in lines]
 TOOLS = [Requirement(line) for group in PROJECT["dependency-groups"].values() for line in group]
 
 # Packages that a listed package installs, in the version it requires.
 BROUGHT = {
-    "anyio": "mcp",
+    "anyio": "pydantic-ai-slim",
     "anthropic": "pydantic-ai-slim[anthropic]",
     "fastmcp-slim": "pydantic-ai-slim[mcp]",
     "google-genai": "pydantic-ai-slim[google]",
     "httpx": "pydantic-ai-slim[google]",
-    "openai": "pydantic-ai-slim[openai]",
     "opentelemetry-api": "pydantic-ai-slim",
     "pydantic-core": "pydantic",
 }
@@ -77,14 +76,40 @@ def test_each_package_that_is_imported_is_listed_or_comes_with_one_that_is() -> 
     assert "pydantic_ai" in outside
     owners = packages_distributions()
     names = {module: {canonicalize_name(name) for name in owners[module]} for module in outside}
-    listed = {canonicalize_name(requirement.name): requirement for requirement in [*OWN, *EXTRAS]}
-    brought = {name for name, by in BROUGHT.items() if _is_listed(Requirement(by), listed)}
+    listed = {canonicalize_name(requirement.name) for requirement in [*OWN, *EXTRAS]}
+    brought = {name for name, by in BROUGHT.items() if _is_listed(Requirement(by))}
 
-    assert {module for module in outside if not names[module] & ({*listed} | brought)} == set()
+    assert {module for module in outside if not names[module] & (listed | brought)} == set()
 
 
-def _is_listed(by: Requirement, listed: Mapping[Any, Requirement]) -> bool:
-    return by.name in listed and by.extras <= listed[by.name].extras
+def _is_listed(by: Requirement) -> bool:
+    return any(by.name == other.name and by.extras <= other.extras for other in [*OWN, *EXTRAS])
+
+
+def test_the_extra_all_has_every_other_one_and_each_says_what_it_installs() -> None:
+    (everything,) = (Requirement(line) for line in DECLARED["all"])
+
+    assert (everything.name, everything.extras) == ("llm-do", {*DECLARED} - {"all"})
+    assert set(extras.EXTRAS) == everything.extras
+    owners = packages_distributions()
+    for name, (package, modules) in extras.EXTRAS.items():
+        listed = [Requirement(line) for line in DECLARED[name]]
+        assert all(extras.extra_of(module) == name for module in modules)
+        assert package in {canonicalize_name(each.name) for each in listed} | BROUGHT.keys()
+        assert canonicalize_name(package) in {canonicalize_name(each) for each in owners[modules[0].split(".")[0]]}
+
+
+def test_the_readme_lists_every_extra() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+
+    assert re.findall(r"^\| `(\w+)` \|", readme, re.MULTILINE)[: len(DECLARED)] == [*DECLARED]
+
+
+def test_the_tests_and_ci_install_every_extra() -> None:
+    for name in ("Makefile", ".ci/run"):
+        lines = [line for line in (ROOT / name).read_text(encoding="utf-8").splitlines() if "--group test" in line]
+        assert lines, name
+        assert all("'.[all]'" in line for line in lines)
 
 
 def test_the_readme_shows_all_that_the_demonstration_does() -> None:

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
+from llm_do._extras import install_command
 from llm_do.models import available_models, catalog, is_local_available, register_model_factory
 from llm_do.models.builtin import weights
 from llm_do.models.providers.model_names import PROVIDERS
@@ -33,7 +35,7 @@ def test_a_provider_at_a_custom_address_needs_no_key() -> None:
 
 def test_a_provider_without_its_package_says_so() -> None:
     info = listed({"GROQ_API_KEY": "k"})["groq:NAME"]
-    assert (info.usable, info.note) == (False, "the package groq isn't installed")
+    assert (info.usable, info.note) == (False, "the provider 'groq' needs the package groq, which isn't installed")
 
 
 def test_a_provider_that_lacks_several_things_lists_them_all() -> None:
@@ -47,16 +49,16 @@ def test_a_projects_own_prefix_is_listed() -> None:
 
 def test_the_local_model_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weights, "find_weights", lambda: None)
-    monkeypatch.setattr(catalog, "find_spec", lambda _: None)
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
     info = listed({})["local"]
-    assert (info.usable, info.note) == (False, "run `pip install xllamacpp`; run `llm-do models pull`")
+    assert (info.usable, info.note) == (False, f"run `{install_command('local')}`; run `llm-do models pull`")
     assert not is_local_available()
 
 
 def test_the_local_model_is_available_with_its_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LLM_DO_LOCAL_MODEL", raising=False)
     monkeypatch.setattr(weights, "find_weights", lambda: Path("here"))
-    monkeypatch.setattr(catalog, "find_spec", lambda _: object())
+    monkeypatch.setattr(catalog, "has_extra", lambda _: True)
     assert is_local_available()
 
 

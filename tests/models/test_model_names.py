@@ -8,9 +8,10 @@ from pydantic_ai.models import known_model_names
 from pydantic_ai.providers import infer_provider_class
 
 from llm_do import Runtime, RuntimeConfig
+from llm_do._extras import install_command
 from llm_do.errors import ModelUnavailableError
 from llm_do.models import Choice, ModelOverride, check_model_name, choose_model, parse_override
-from llm_do.models.catalog import PACKAGES
+from llm_do.models.provider_packages import missing_package
 from llm_do.models.providers.known_prices import price_known
 from llm_do.models.providers.model_names import (
     BUILT_IN,
@@ -145,7 +146,7 @@ def test_a_default_model_exists_has_a_price_and_needs_no_other_package(prefix: s
     name = f"{prefix}:{DEFAULT_MODELS[prefix]}"
     assert name in known_model_names()
     assert price_known(name)
-    assert prefix not in PACKAGES
+    assert missing_package(prefix) is None
 
 
 def test_of_several_keys_the_first_that_fits_counts() -> None:
@@ -171,7 +172,7 @@ def test_without_any_model_the_error_lists_the_ways_to_choose_one() -> None:
     error = raised.value
     assert error.message == "agent 'main' has no model"
     assert error.file == FILE
-    for way in ("--model", "LLM_DO_MODEL", "manifest", "llm-do models pull", "pip install xllamacpp"):
+    for way in ("--model", "LLM_DO_MODEL", "manifest", "llm-do models pull", install_command("local")):
         assert way in (error.hint or "")
 
 

@@ -15,6 +15,7 @@ from pydantic_ai.exceptions import ModelAPIError
 from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.models.test import TestModel
 
+from llm_do._extras import install_command
 from llm_do.errors import ModelUnavailableError, UsageError
 from llm_do.models import ModelPool, register_model_factory, resolve_model
 from llm_do.models.connections import http_clients as connections_module
@@ -241,7 +242,7 @@ def test_a_provider_without_its_package_says_how_to_install_it(monkeypatch: pyte
     monkeypatch.setenv("GROQ_API_KEY", "k")
     with pytest.raises(ModelUnavailableError) as raised:
         ModelPool().get("groq:a")
-    assert raised.value.hint == "pip install 'pydantic-ai-slim[groq]'"
+    assert raised.value.hint == f"Install it with `{install_command(package='pydantic-ai-slim[groq]')}`."
 
 
 NO_ADDRESSES = ("localhost:1", "http://", "http://localhost:port/v1", "http://[::1", "ftp://localhost")

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from llm_do._extras import install_command
 from llm_do.cli.actions.serving.serve_action import serve_projects
 from llm_do.errors import UsageError
 from tests.cli.cli_processes import run_forked
@@ -28,9 +29,9 @@ def test_a_host_that_is_no_name_is_refused(host: str) -> None:
 def test_a_missing_package_is_named_with_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
 
-    with pytest.raises(UsageError, match="needs the package uvicorn") as raised:
+    with pytest.raises(UsageError, match="`llm-do serve` needs the extra `service`") as raised:
         serve_projects([], port=0, open_browser=False, hosts=[], trust=False)
-    assert raised.value.hint == "Install it with `pip install 'llm-do[service]'`."
+    assert raised.value.hint == f"Install it with `{install_command('service')}`."
 
 
 def test_a_port_that_is_taken_is_refused(tmp_path: Path) -> None:
@@ -47,7 +48,7 @@ def test_a_port_that_is_taken_is_refused(tmp_path: Path) -> None:
 def test_it_prints_one_address_and_ends_its_runs_when_it_is_interrupted(tmp_path: Path) -> None:
     root = write_desk(tmp_path / "desk")
     words = [sys.executable, "-m", "llm_do", "serve", str(root), "--port", "0", "--no-browser"]
-    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     process: Any = subprocess.Popen(words, **pipes, text=True)
     base, _, key = process.stdout.readline().strip().partition("/#key=")
 

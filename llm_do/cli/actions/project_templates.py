@@ -29,7 +29,7 @@ jobs:
         with: {submodules: true}
       - uses: actions/setup-python@v5
         with: {python-version: "3.12"}
-      - run: pip install ./llm-do  # a checkout of llm-do in the repository, such as a submodule
+      - run: pip install './llm-do[google,mcp]'  # a checkout of llm-do in the repository, such as a submodule
       - run: llm-do check --strict --format github --trust
       - run: llm-do test
 """

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from llm_do._extras import missing_extra
 from llm_do.errors import UsageError
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 __all__ = ["switch_on"]
 
 _CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
-_HINT = "pip install opentelemetry-sdk opentelemetry-exporter-otlp-proto-http"
 
 
 def switch_on() -> None:
@@ -30,7 +30,7 @@ def switch_on() -> None:
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError as error:
-        raise UsageError("--otel needs OpenTelemetry, which isn't installed", hint=_HINT) from error
+        raise _missing() from error
     os.environ.setdefault("OTEL_SERVICE_NAME", "llm-do")
     provider = TracerProvider(shutdown_on_exit=False)
     for name in (os.environ.get("OTEL_TRACES_EXPORTER") or "otlp").split(","):
@@ -50,6 +50,11 @@ def switch_on() -> None:
             include_model_request_parameters=content,
         )
     )
+
+
+def _missing() -> UsageError:
+    missing = missing_extra("otel", "`--otel`")
+    return UsageError(missing.message, hint=missing.hint)
 
 
 def _without_secrets(exporter: SpanExporter) -> SpanExporter:
@@ -120,5 +125,5 @@ def _exporter(name: str) -> SpanExporter | None:
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     except ImportError as error:
-        raise UsageError("the OTLP exporter isn't installed", hint=_HINT) from error
+        raise _missing() from error
     return OTLPSpanExporter()

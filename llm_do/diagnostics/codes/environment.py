@@ -217,6 +217,23 @@ def alias_of_provider(name: str) -> Problem:
     return LD713.problem(f"the alias `{name}` would hide the provider or model of that name")
 
 
+LD714 = Code(
+    "LD714",
+    "Package that isn't installed",
+    "warning",
+    "A model or a toolset needs a package that a plain installation of llm-do doesn't have, most often one of its "
+    "extras. What doesn't use it runs all the same.",
+    "install the package, as the hint says",
+    wrong="model: mistral:large",
+    right="model: openai:gpt-5-mini",
+)
+
+
+def missing_package(message: str, command: str) -> Problem:
+    """What needs which package or extra, and the command that installs it."""
+    return LD714.problem(message, f"install it with `{command}`")
+
+
 LD720 = Code(
     "LD720",
     "Code that isn't the same twice",

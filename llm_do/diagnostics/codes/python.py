@@ -31,9 +31,11 @@ LD302 = Code(
 )
 
 
-def import_raised(error: str, missing: str | None) -> Problem:
-    """An exception, as text, and the module that was not found, if that is what it says."""
+def import_raised(error: str, missing: str | None, install: str | None = None) -> Problem:
+    """An exception, as text; the module that was not found, if that is what it says, and what installs it, if known."""
     hint = f"install the package that provides {missing!r} beside llm-do, or correct the name" if missing else None
+    if install is not None:
+        hint = f"install it with `{install}`"
     return LD302.problem(f"the import raised {error}", hint)
 
 

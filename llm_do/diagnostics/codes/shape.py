@@ -355,10 +355,9 @@ def unsupported_store(store: str) -> Problem:
     return LD190.problem(message, "write `sqlite`, `memory` or `postgresql://...`")
 
 
-def missing_driver() -> Problem:
-    """A `threads.store` in PostgreSQL without the package that is needed for it."""
-    message = "`threads.store`: PostgreSQL needs the extra `postgres`, which isn't installed"
-    return LD190.problem(message, "run `pip install 'psycopg[binary]'`")
+def missing_driver(message: str, command: str) -> Problem:
+    """A `threads.store` in PostgreSQL without the extra that it needs, and the command that installs it."""
+    return LD190.problem(f"`threads.store`: {message}", f"install it with `{command}`")
 
 
 def _short(text: str) -> str:

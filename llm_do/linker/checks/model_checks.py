@@ -56,6 +56,7 @@ def check_model(model: str, names: Names, place: Location) -> None:
         return
     fault = find_name_fault(model, registered, names.aliases)
     if fault is None:
+        _check_package(model, names, place)
         if names.dollars and model.partition(":")[0] not in registered:
             _check_price(model, names, place)
         return
@@ -63,6 +64,15 @@ def check_model(model: str, names: Names, place: Location) -> None:
         return
     problem = environment.unknown_provider if fault.may_register else environment.incomplete_model
     names.report(problem(model, fault.problem, fault.hint), place)
+
+
+def _check_package(model: str, names: Names, place: Location) -> None:
+    """Report a model whose provider needs a package that isn't installed."""
+    from llm_do.models.provider_packages import missing_for_model
+
+    missing = missing_for_model(model)
+    if missing is not None:
+        names.report(environment.missing_package(*missing), place)
 
 
 def _check_price(model: str, names: Names, place: Location) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
+from llm_do._extras import has_extra, missing_extra
 from llm_do.diagnostics.codes import environment
 from llm_do.formats.pasted_servers import split_command
 from llm_do.formats.syntax.source import Node
@@ -18,7 +19,11 @@ __all__ = ["check_servers", "find_program"]
 
 
 def check_servers(configs: Mapping[str, Mapping[str, Any]], node: Node, names: Names) -> None:
-    """Warn of servers whose program isn't on this machine."""
+    """Warn of servers whose program isn't on this machine, and of the first one if the extra `mcp` is missing."""
+    servers = [name for name, config in configs.items() if config.get("type") == "mcp"]
+    if servers and not has_extra("mcp"):
+        missing = missing_extra("mcp", "a toolset of type `mcp`")
+        names.report(environment.missing_package(*missing), node.place_of(("toolsets", servers[0], "type")))
     for toolset, config in configs.items():
         command = config.get("command") if config.get("type") == "mcp" else None
         if not isinstance(command, list) or not command or names.root is None:

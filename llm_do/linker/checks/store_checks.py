@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from llm_do._extras import has_extra, missing_extra
 from llm_do.diagnostics.codes import environment, shape
 from llm_do.diagnostics.codes.tools import unkept_memory
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
@@ -31,8 +31,8 @@ def check_store(store: str, place: Location, names: Names) -> None:
     missing = [variable for variable in variables(store) if not os.environ.get(variable)]
     for variable in missing:
         names.report(environment.missing_variable(variable), place)
-    if find_spec("psycopg") is None:
-        names.report(shape.missing_driver(), place)
+    if not has_extra("postgres"):
+        names.report(shape.missing_driver(*missing_extra("postgres", "a store in PostgreSQL")), place)
 
 
 def check_memories(project: Project) -> list[Diagnostic]:

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from llm_do._extras import extra_of, install_command
 from llm_do._startup.code_access import is_open
 from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.codes import python as problems
@@ -228,7 +229,8 @@ def explain_import_error(error: BaseException, space: ModuleSpace, label: str) -
     if isinstance(error, SystemExit):
         return problems.import_exited(shown).at(place)
     missing = error.name if isinstance(error, ModuleNotFoundError) else None
-    return problems.import_raised(shown, missing).at(place)
+    extra = extra_of(missing) if missing is not None else None
+    return problems.import_raised(shown, missing, install_command(extra) if extra is not None else None).at(place)
 
 
 def _syntax_place(error: SyntaxError, label: str) -> Location:

@@ -16,10 +16,10 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from llm_do._extras import has_extra, missing_extra
 from llm_do._startup.frozen import frozen
 from llm_do.errors import ModelError, ModelUnavailableError
 from llm_do.models.builtin.grammar import JsonSchema, decoder_schema
@@ -32,7 +32,6 @@ SMALL = 400_000_000
 SMALL_CONTEXT = 4096
 LARGE_CONTEXT = 8192
 LONGEST_SOCKET = 90
-INSTALL = "pip install xllamacpp"
 
 log = logging.getLogger(__name__)
 
@@ -68,8 +67,9 @@ class Generation:
 
 def check_runtime() -> None:
     """Raise unless the package that runs the model is installed; nothing is imported."""
-    if find_spec("xllamacpp") is None:
-        raise ModelUnavailableError("the local model needs the package xllamacpp", hint=INSTALL)
+    if not has_extra("local"):
+        missing = missing_extra("local", "the local model")
+        raise ModelUnavailableError(missing.message, hint=missing.hint)
 
 
 _engines: dict[Path, Engine] = {}
@@ -181,7 +181,8 @@ def _xllamacpp() -> Any:
                 "the local model needs the system library libgomp.so.1",
                 hint="install the package libgomp1 (Debian, Ubuntu) or libgomp (Fedora, Alpine)",
             ) from error
-        raise ModelUnavailableError(f"the package xllamacpp can't be loaded: {error}", hint=INSTALL) from error
+        hint = missing_extra("local", "the local model").hint
+        raise ModelUnavailableError(f"the package xllamacpp can't be loaded: {error}", hint=hint) from error
 
 
 def _load(path: Path) -> Any:

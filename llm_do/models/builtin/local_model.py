@@ -22,6 +22,7 @@ from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse, 
 from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.usage import RequestUsage
 
+from llm_do._extras import has_extra, install_command
 from llm_do._startup.frozen import frozen
 from llm_do.errors import ModelError, ModelUnavailableError
 from llm_do.models.builtin import weights
@@ -275,5 +276,6 @@ def _no_weights_error() -> ModelUnavailableError:
         )
     return ModelUnavailableError(
         "the local model's weights are not on this machine",
-        hint="run `llm-do models pull` to download them (93 MB), and `pip install xllamacpp` to run them",
+        hint="run `llm-do models pull` to download them (93 MB)"
+        + ("" if has_extra("local") else f", and `{install_command('local')}` to run them"),
     )

@@ -14,6 +14,7 @@ from pydantic_ai.providers import Provider, infer_provider, infer_provider_class
 
 from llm_do._startup.frozen import frozen
 from llm_do.errors import ModelUnavailableError
+from llm_do.models.provider_packages import missing_import
 from llm_do.models.providers.key_files import with_keys
 from llm_do.models.providers.model_names import PROVIDERS, is_http_address
 
@@ -41,10 +42,6 @@ OWN_READING = ("github-copilot", "openrouter", "snowflake", "zai")
 
 NO_KEY = "unused"
 _IN_FILE = " in the environment or in .env"
-EXTRAS = {
-    "bedrock-mantle": "bedrock",
-    "google-cloud": "google",
-}
 
 ClientSource: TypeAlias = "Callable[[Address], httpx2.AsyncClient]"
 AnyProvider: TypeAlias = Provider[Any]
@@ -129,10 +126,8 @@ def make_provider(address: Address, client_for: ClientSource) -> AnyProvider:
             return _google_provider(address, client_for)
         return _other_provider(address, client_for)
     except ImportError as error:
-        raise ModelUnavailableError(
-            f"the provider {address.provider!r} needs a package that isn't installed",
-            hint=f"pip install 'pydantic-ai-slim[{EXTRAS.get(address.provider, address.provider)}]'",
-        ) from error
+        missing = missing_import(address.provider, error)
+        raise ModelUnavailableError(missing.message, hint=missing.hint) from error
     except UserError as error:
         raise ModelUnavailableError(
             f"the provider {address.provider!r} can't be used: {error.message.partition(' To try Pydantic AI')[0]}",
@@ -164,10 +159,8 @@ def make_model(provider: str, name: str, instance: AnyProvider) -> Model:
             return OpenAIChatModel(name, provider=instance, profile=profile)
         return infer_model(f"{provider}:{name}", lambda _: instance)
     except ImportError as error:
-        raise ModelUnavailableError(
-            f"the provider {provider!r} needs a package that isn't installed",
-            hint=f"pip install 'pydantic-ai-slim[{EXTRAS.get(provider, provider)}]'",
-        ) from error
+        missing = missing_import(provider, error)
+        raise ModelUnavailableError(missing.message, hint=missing.hint) from error
     except (UserError, ValueError) as error:
         raise ModelUnavailableError(
             f"the model '{provider}:{name}' can't be used: {error}",

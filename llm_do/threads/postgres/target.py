@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from llm_do._extras import has_extra, missing_extra
 from llm_do._startup.frozen import frozen
 from llm_do.errors import StoreError, UsageError
 
@@ -101,10 +102,11 @@ def target_of(url: str) -> Target:
         from psycopg import ProgrammingError
         from psycopg.conninfo import conninfo_to_dict
     except ImportError as error:
-        raise StoreError(
-            f"threads can't be kept in PostgreSQL: {error}",
-            hint="Install its driver with `pip install 'psycopg[binary]'`.",
-        ) from None
+        missing = missing_extra("postgres", "a store in PostgreSQL")
+        message = missing.message
+        if has_extra("postgres"):  # the driver is there, but not the library that it needs
+            message = f"threads can't be kept in PostgreSQL: {error}"
+        raise StoreError(message, hint=missing.hint) from None
     hint = "Write it as `postgresql://USER:PASSWORD@HOST:PORT/DATABASE`, with other characters as `%XX`."
     try:
         base, _, query = url.partition("?")

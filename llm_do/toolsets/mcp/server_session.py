@@ -15,6 +15,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from llm_do._extras import missing_extra
 from llm_do._startup.code_access import must_be_open
 from llm_do.concurrency.lifeline import guarded_environment
 from llm_do.errors import ToolError
@@ -214,8 +215,12 @@ class McpSession:
 def _import_client() -> None:
     """Import the client once; the lock keeps other threads from using a partially imported module."""
     with _importing:
-        importlib.import_module("pydantic_ai.mcp")
-        importlib.import_module("llm_do.toolsets.mcp.failures")
+        try:
+            importlib.import_module("pydantic_ai.mcp")
+            importlib.import_module("llm_do.toolsets.mcp.failures")
+        except ImportError as error:
+            missing = missing_extra("mcp", "a toolset of type `mcp`")
+            raise ToolError(missing.message, hint=missing.hint) from error
         _imported.set()
 
 

@@ -16,19 +16,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from llm_do import __version__
+from llm_do._extras import EXTRAS, has_extra, install_command
 from llm_do._startup.frozen import frozen
 from llm_do.text.sanitizer import sanitize
 from llm_do.ui.terminal.screen import in_ci, is_plain
 
 __all__ = ["Check", "checkup", "checkup_lines"]
-
-_EXTRAS = {"local": "xllamacpp", "otel": "opentelemetry-sdk", "postgres": "psycopg"}
-_PACKAGES = {
-    "local": "xllamacpp",
-    "otel": "opentelemetry-sdk opentelemetry-exporter-otlp-proto-http",
-    "postgres": "'psycopg[binary]'",
-}
-"""What to install for an extra, by names that an index has, whatever llm-do itself was installed from."""
 
 _SKEW = 5.0
 
@@ -89,11 +82,12 @@ def _packages() -> Iterator[Check]:
             yield Check(name, "ok", version(name))
         else:
             yield Check(name, "bad", "not installed", "Install llm-do again: `pip install .` in its checkout.")
-    for extra, package in _EXTRAS.items():
-        if _installed(package):
-            yield Check(f"extra {extra}", "ok", f"{package} {version(package)}")
+    for extra, (package, _) in EXTRAS.items():
+        if has_extra(extra):
+            found = f"{package} {version(package)}" if _installed(package) else "installed"
+            yield Check(f"extra {extra}", "ok", found)
         else:
-            yield Check(f"extra {extra}", "note", "not installed", f"pip install {_PACKAGES[extra]}")
+            yield Check(f"extra {extra}", "note", "not installed", install_command(extra))
 
 
 def _configuration() -> Iterator[Check]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from llm_do import __version__
+from llm_do._extras import has_extra, missing_extra
 from llm_do._startup.process import resume_collector
 from llm_do.cli.actions import failure
 from llm_do.cli.actions.run_action import link, prepare
@@ -36,6 +37,9 @@ def start(target: InputOptions, session: SessionOptions, output: OutputOptions, 
     try:
         if session.approve_all and session.reject_all:
             raise UsageError("--approve-all and --reject-all exclude each other", hint="Keep one of them.")
+        if not has_extra("mcp"):
+            missing = missing_extra("mcp", "`llm-do mcp`")
+            raise UsageError(missing.message, hint=missing.hint)
         prepare(otel=False)
         return _serve(link(project_at(target.project, target.named), options), options, only, streams, interrupts)
     except KeyboardInterrupt:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
+from llm_do._extras import missing_extra
 from llm_do.cli.actions.admission import admit
 from llm_do.cli.arguments.target import project_at
 from llm_do.cli.process.streams import claim_stdout, warn
@@ -51,10 +52,8 @@ def serve_projects(
         from llm_do.web.access import MOST_HEADERS
         from llm_do.web.service import Service
     except ImportError as error:
-        raise UsageError(
-            f"`llm-do serve` needs the package {error.name or 'starlette'}, which isn't installed",
-            hint="Install it with `pip install 'llm-do[service]'`.",
-        ) from error
+        missing = missing_extra("service", "`llm-do serve`")
+        raise UsageError(missing.message, hint=missing.hint) from error
     results = claim_stdout()
     found = [project_at(path) for path in paths] or [project_at(None)]
     for path in found:
