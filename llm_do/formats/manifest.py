@@ -14,7 +14,7 @@ from llm_do.diagnostics.diagnostic import Diagnostic
 from llm_do.formats.shared_parts import CassetteOptions, FlowFile, ThreadsFile
 from llm_do.formats.syntax.json_nodes import parse_json
 from llm_do.formats.syntax.source import KeyPath, Node, format_key_path
-from llm_do.formats.toolset_config import ToolsetConfig, server_faults
+from llm_do.formats.toolset_config import ToolsetConfig, config_faults
 from llm_do.formats.validation.fields import (
     ClassRef,
     Effect,
@@ -336,7 +336,7 @@ def _rules(node: Node) -> list[Diagnostic]:
     found += unreadable_patterns(node, ("cassette", "ignore"))
     found += find_misspelled_keys(node, ("model_settings",), model_setting_names())
     for name, config in node.entries["toolsets"].entries.items() if "toolsets" in node.entries else ():
-        found += _server_rules(node, ("toolsets", name), config)
+        found += _toolset_rules(node, ("toolsets", name), config)
     return found
 
 
@@ -373,16 +373,21 @@ def _file_rules(node: Node) -> list[Diagnostic]:
     return [problems.no_files().at(place)]
 
 
-def _server_rules(root: Node, loc: KeyPath, config: Node) -> list[Diagnostic]:
+def _toolset_rules(root: Node, loc: KeyPath, config: Node) -> list[Diagnostic]:
     kind = config.entries.get("type")
-    if kind is None or kind.scalar != "mcp":
+    if kind is None:
         return []
-    if "command" not in config.entries and "url" not in config.entries:
+    both: list[Diagnostic] = []
+    if kind.scalar == "mcp" and "command" not in config.entries and "url" not in config.entries:
         return [problems.missing_server_address(str(loc[-1])).at(root.key_place(loc))]
-    both = report_exclusive_keys(root, "command", "url", "a server has one of them", loc)
-    faults = () if both else server_faults({key: inner.data() for key, inner in config.entries.items()}).items()
-    idle = [problems.idle_key(format_key_path((*loc, key)), why).at(config.key_place((key,))) for key, why in faults]
-    return both + idle
+    if kind.scalar == "mcp":
+        both = report_exclusive_keys(root, "command", "url", "a server has one of them", loc)
+    faults = () if both else config_faults({key: inner.data() for key, inner in config.entries.items()}).items()
+    for key, why in faults:
+        path = format_key_path((*loc, key))
+        problem = problems.idle_key(path, why) if kind.scalar == "mcp" else problems.unfitting_key(path, why)
+        both.append(problem.at(config.key_place((key,))))
+    return both
 
 
 _KEYS = frozenset(info.alias or name for name, info in ManifestFile.model_fields.items())

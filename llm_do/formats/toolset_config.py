@@ -11,18 +11,22 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import ConfigDict, Discriminator, Field, Tag, ValidationError
 
 from llm_do.errors import UsageError
+from llm_do.formats.http_config import HttpConfig, http_faults
 from llm_do.formats.memory_scopes import MEMORY_SCOPES, MemoryScope
 from llm_do.formats.validation.fields import Glob, Opt, Path, Strict, Text, text_or_object
 
 __all__ = [
     "CONFIG_MODELS",
+    "AnyConfig",
     "FilesystemConfig",
+    "HttpConfig",
     "McpConfig",
     "MemoryConfig",
     "ShellConfig",
     "ToolsetConfig",
     "ToolsetList",
     "ToolsetUse",
+    "config_faults",
     "option_faults",
     "parse_options",
     "server_faults",
@@ -109,7 +113,7 @@ class MemoryConfig(Strict):
     max_results: int = Field(default=20, ge=1, le=100, description="The most memories that one call of `recall` gets.")
 
 
-AnyConfig: TypeAlias = FilesystemConfig | ShellConfig | MemoryConfig | McpConfig
+AnyConfig: TypeAlias = FilesystemConfig | HttpConfig | ShellConfig | MemoryConfig | McpConfig
 
 
 def server_faults(options: Mapping[str, object]) -> dict[str, str]:
@@ -137,8 +141,16 @@ def server_faults(options: Mapping[str, object]) -> dict[str, str]:
     return faults
 
 
+def config_faults(options: Mapping[str, object]) -> dict[str, str]:
+    """Options of a configured toolset that don't go with its others: name to reason."""
+    checks = {"http": http_faults, "mcp": server_faults}
+    check = checks.get(str(options.get("type")))
+    return check(options) if check is not None else {}
+
+
 CONFIG_MODELS: Mapping[str, type[AnyConfig]] = {
     "filesystem": FilesystemConfig,
+    "http": HttpConfig,
     "shell": ShellConfig,
     "memory": MemoryConfig,
     "mcp": McpConfig,
@@ -161,9 +173,7 @@ def option_faults(options: Mapping[str, object]) -> dict[str, str]:
     except ValidationError as error:
         for fault in error.errors(include_url=False, include_input=False):
             found.setdefault(str(fault["loc"][0]), fault["msg"].removeprefix("Input ").removeprefix("input "))
-    if not found and model is McpConfig:
-        return server_faults(present)
-    return found
+    return found or config_faults(present)
 
 
 def parse_options(name: str, options: Mapping[str, object]) -> AnyConfig:

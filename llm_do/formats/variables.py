@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-__all__ = ["UnsetVariableError", "expand_variables", "stray_reference", "unset_variables"]
+__all__ = ["UnsetVariableError", "expand_variables", "references", "stray_reference", "unset_variables"]
 
 _REFERENCE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^{}]*))?\}")
 _STRAY = re.compile(r"\$\{[^}]{0,40}\}?")
@@ -46,6 +46,17 @@ def expand_variables(text: str, environ: Mapping[str, str]) -> str:
         return known or default or ""
 
     return _REFERENCE.sub(value, text)
+
+
+def references(text: str) -> Iterator[str]:
+    """Yield the names of the variables in a text.
+
+    Example:
+        >>> list(references("${HOST:-localhost}:${PORT}"))
+        ['HOST', 'PORT']
+    """
+    for found in _REFERENCE.finditer(text):
+        yield found["name"]
 
 
 def unset_variables(text: str, environ: Mapping[str, str]) -> Iterator[str]:

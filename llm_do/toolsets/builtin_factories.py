@@ -23,6 +23,10 @@ def builtin_factory(kind: str) -> Callable[..., Any]:
             "filesystem_project": filesystem.filesystem_project,
             "filesystem_project_ro": filesystem.filesystem_project_ro,
         }[kind]
+    if kind == "http":
+        from llm_do.toolsets.http import http
+
+        return http
     if kind.startswith("shell"):
         from llm_do.toolsets import shell
 

@@ -23,6 +23,7 @@ SHARED = {
     "HooksFile": "agent-files.md#hooks",
     "CompactionFile": "agent-files.md#compaction",
     "FilesystemConfig": "toolset-options.md#type-filesystem",
+    "HttpConfig": "toolset-options.md#type-http",
     "ShellConfig": "toolset-options.md#type-shell",
     "MemoryConfig": "toolset-options.md#type-memory",
     "McpConfig": "toolset-options.md#type-mcp",

@@ -288,9 +288,9 @@ def _models() -> dict[str, type[BaseModel]]:
 def _range(part: Schema) -> str:
     low, high, above = part.get("minimum"), part.get("maximum"), part.get("exclusiveMinimum")
     if above is not None:
-        return f" above {above:g}" + (f", at most {high:g}" if high is not None else "")
+        return f" above {above:g}" + (f", at most {_number(high)}" if high is not None else "")
     if high is not None:
-        return f" from {low:g} to {high:g}"
+        return f" from {low:g} to {_number(high)}"
     return f", at least {low:g}" if low is not None else ""
 
 
@@ -303,3 +303,8 @@ def _rules(schema: Schema) -> Iterator[str]:
         yield f"{joined([code(key) for key in pair['required']], 'and')} exclude each other."
     if schema.get("additionalProperties") is True:
         yield "Other keys are allowed."
+
+
+def _number(value: float) -> str:
+    """Return a number in full, with commas between its thousands."""
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}"

@@ -42,6 +42,7 @@ a person, and a "denied" call never runs.
 FILES = {"notes.txt": "Notes.\n", "tools.py": "TOOLS = []\n", ".env": "KEY=x\n", "docs/guide.md": "Guide.\n"}
 CONFIGURED = {
     "files": {"type": "filesystem", "root": "docs"},
+    "api": {"type": "http", "base_url": "https://api.example.org/v1/"},
     "commands": {"type": "shell", "allow": ["make test", "git log *"]},
     "notes": {"type": "memory", "scopes": ["thread", "user"]},
 }
@@ -68,6 +69,12 @@ def _commands(*lines: str) -> list[tuple[str, Mapping[str, Any]]]:
     return [("shell", {"command": line}) for line in lines]
 
 
+_REQUESTS: Sequence[tuple[str, Mapping[str, Any]]] = (
+    ("http_get", {"url": "https://api.example.org/v1/users?page=2"}),
+    ("http_request", {"method": "DELETE", "url": "https://api.example.org/v1/users/7"}),
+)
+
+
 CALLS: Mapping[str, Sequence[tuple[str, Mapping[str, Any]]]] = {
     "filesystem_project": (*_FILE_CALLS, *_WRITES),
     "filesystem_project_ro": _FILE_CALLS,
@@ -84,6 +91,8 @@ CALLS: Mapping[str, Sequence[tuple[str, Mapping[str, Any]]]] = {
         "rm x",
     ),
     "shell_file_ops": _commands("ls", "mv notes.txt old.txt", "rm notes.txt"),
+    "http": _REQUESTS,
+    "api": _REQUESTS,
     "skills": [
         ("load_skill", {"name": "dates"}),
         ("read_skill_file", {"skill": "letters", "path": "references/house.md"}),
@@ -139,9 +148,10 @@ def toolset_options() -> str:
             parts += [f"## {code(name)}\n", *_builtin(project, agents, name)]
         parts += ["## Configured in the manifest\n", "An object under `toolsets`, by its `type`.\n"]
         book = options_book()
-        for kind, name in (("filesystem", "files"), ("shell", "commands"), ("memory", "notes"), ("mcp", "")):
+        configured = {"filesystem": "files", "http": "api", "shell": "commands", "memory": "notes", "mcp": ""}
+        for kind, name in configured.items():
             parts += [f"### {code(f'type: {kind}')}\n", *_configured(project, agents, book, kind, name)]
-    assert set(CONFIGURABLE) == {"filesystem", "shell", "memory", "mcp"}
+    assert set(CONFIGURABLE) == set(configured)
     return "\n".join([*parts, "## Words\n", book.words()])
 
 
@@ -202,7 +212,7 @@ def _configured(project: Project, agents: Mapping[str, Any], book: Book, kind: s
             "from the environment, and a variable that isn't set is an error.\n"
         )
         return
-    same = {"filesystem": "filesystem_project", "shell": "shell_readonly", "memory": "memory"}[kind]
+    same = {"filesystem": "filesystem_project", "shell": "shell_readonly"}.get(kind, kind)
     yield f"The tools are those of [{code(same)}](#{same}). With `{json.dumps(CONFIGURED[name])}`:\n"
     yield _decisions(project, name)
     assert {tool["name"] for tool in agents[f"with_{name}"]["tools"]} == {

@@ -239,7 +239,7 @@ LD128 = Code(
     "LD128",
     "Mutually exclusive keys",
     "error",
-    "Two keys contradict each other, or one has no effect beside the other.",
+    "Two keys contradict each other, or one has no effect beside the other or without it.",
     "keep one of the two",
     wrong="name: main\nmodel: openai:gpt-5",
     right="name: main",
@@ -254,6 +254,11 @@ def exclusive_keys(later: str, earlier: str, hint: str) -> Problem:
 def idle_key(path: str, reason: str) -> Problem:
     """A key of an MCP server; validation of its options gives the reason."""
     return LD128.problem(f"`{path}` {reason}", "remove it")
+
+
+def unfitting_key(path: str, reason: str) -> Problem:
+    """A key of a toolset of type `http`; validation of its options gives the reason."""
+    return LD128.problem(f"`{path}` {reason}", "correct one of the two")
 
 
 def model_of_entry(kind: str) -> Problem:

@@ -127,8 +127,8 @@ def check_environment(configs: Mapping[str, Mapping[str, Any]], node: Node, name
 
 
 def _expanded_texts(config: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield the texts of a server's configuration in which variables are replaced, each with its key."""
-    if config.get("type") != "mcp":
+    """Yield the texts of a configuration in which variables are replaced, each with its key."""
+    if config.get("type") not in ("http", "mcp"):
         return
     if isinstance(url := config.get("url"), str):
         yield ("url",), url

@@ -17,6 +17,7 @@ __all__ = [
     "ENCODINGS",
     "LONGEST_ANSWER",
     "AnswerBoundError",
+    "Unpacker",
     "bound_behind",
     "bounded_stream",
     "check_encoding",
@@ -75,7 +76,7 @@ async def bounded_stream(
     """
     total = 0
     since_event = 0
-    unpacker = _Unpacker() if packed else None
+    unpacker = Unpacker() if packed else None
     async for part in parts:
         if time.monotonic() - begun > LONGEST_ANSWER:
             raise too_slow()
@@ -123,13 +124,18 @@ def _too_long(what: str, bytes_read: int) -> AnswerBoundError:
     return AnswerBoundError(f"{what} is longer than {bytes_read // 2**20} MiB, the most that is read")
 
 
-class _Unpacker:
+class Unpacker:
     """Unpacks gzip a bit at a time: a few bytes may stand for gigabytes."""
 
     def __init__(self) -> None:
         self._inflater = _inflater()
 
     def pieces(self, part: bytes) -> Iterator[bytes]:
+        """Yield what the next part of an answer unpacks to, in pieces of at most 64 KiB.
+
+        Raises:
+            httpx2.DecodingError: It can't be unpacked.
+        """
         try:
             while part:
                 yield from self._of_member(part)

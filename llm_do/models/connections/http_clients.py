@@ -26,7 +26,7 @@ from llm_do.models.connections.answer_bounds import (
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["REQUEST_TIMEOUT", "SpreadTransport", "http_client", "proxy_for"]
+__all__ = ["REQUEST_TIMEOUT", "SpreadTransport", "http_client", "proxy_for", "shared_ssl_context"]
 
 SHARD = 32
 """Concurrent requests per pool: a pool searches all its connections for each request."""
@@ -45,7 +45,7 @@ _ssl_context: ssl.SSLContext | None = None
 def http_client(base_url: str, *, timeout: float = REQUEST_TIMEOUT) -> httpx2.AsyncClient:
     """Create a client for one provider's address; proxies and certificates come from the environment."""
     try:
-        transport = SpreadTransport(_shared_ssl_context(base_url), proxy_for(base_url))
+        transport = SpreadTransport(shared_ssl_context(base_url), proxy_for(base_url))
     except (OSError, ValueError, ImportError) as error:
         raise ModelUnavailableError(
             f"can't set up a connection to {base_url}: {error}",
@@ -67,7 +67,12 @@ def proxy_for(base_url: str) -> str | None:
     return proxy if "://" in proxy else f"http://{proxy}"
 
 
-def _shared_ssl_context(base_url: str) -> ssl.SSLContext | None:
+def shared_ssl_context(base_url: str) -> ssl.SSLContext | None:
+    """Return the SSL context of the process for an https address, None for another one.
+
+    Raises:
+        OSError: The certificates that the environment names can't be read.
+    """
     global _ssl_context
     if urlsplit(base_url).scheme != "https":
         return None

@@ -19,6 +19,7 @@ __all__ = [
     "CONFIGURABLE",
     "DYNAMIC_AGENTS",
     "FILES",
+    "HTTP",
     "MEMORY",
     "SHELL",
     "SKILLS",
@@ -75,6 +76,14 @@ def _shell(*arguments: str) -> Mapping[str, ToolFacts]:
 BUILTIN_SHELL = _shell()
 SHELL = _shell("outside_sandbox")
 """The tool of shells that the manifest configures."""
+
+HTTP: Mapping[str, ToolFacts] = {
+    "http_get": ToolFacts("toolset", ("url",), "url", hosts=["url"], reads=["url"], repeatable=True),
+    "http_request": ToolFacts(
+        "toolset", ("method", "url", "body", "content_type"), "url", hosts=["url"], reads=["url"], writes=["url"]
+    ),
+}
+"""The tools for requests by HTTP; all that rules, proofs and durable runs know of them is here."""
 
 _OWN_LIST = "it changes nothing but the agent's own list"
 TODO: Mapping[str, ToolFacts] = {
@@ -157,6 +166,7 @@ BUILTINS: Mapping[str, Mapping[str, ToolFacts]] = {
     "filesystem_project": FILES,
     "filesystem_project_ro": _READ_ONLY_FILES,
     "memory": MEMORY,
+    "http": HTTP,
     "shell_file_ops": BUILTIN_SHELL,
     "shell_readonly": BUILTIN_SHELL,
     "skills": SKILLS,
@@ -166,6 +176,7 @@ BUILTINS: Mapping[str, Mapping[str, ToolFacts]] = {
 
 CONFIGURABLE: Mapping[str, Mapping[str, ToolFacts] | None] = {
     "filesystem": FILES,
+    "http": HTTP,
     "mcp": None,
     "memory": MEMORY,
     "shell": SHELL,
@@ -259,6 +270,8 @@ def find_option_faults(toolset: BuiltinToolset, options: Mapping[str, Any]) -> O
     own = {name: value for name, value in options.items() if name in known}
     faults = option_faults({**toolset.config, **own})
     wrong = {name: reason for name, reason in faults.items() if name in own}
+    if "base_url" in own and "headers" in toolset.config and "headers" not in own:
+        wrong["base_url"] = "can't be changed here: the manifest's `headers` are for the manifest's `base_url`"
     if "url" in faults and "url" not in own and "command" in own:
         wrong["command"] = "excludes `url`: a server has one of them"
     return Options(known, wrong)
