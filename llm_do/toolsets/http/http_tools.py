@@ -16,6 +16,7 @@ from urllib.parse import quote, urljoin
 
 from pydantic import AfterValidator, Field
 from pydantic_ai import FunctionToolset, RunContext, Tool
+from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict  # pydantic reads only these before Python 3.12
 
 from llm_do.errors import ToolError
@@ -69,7 +70,10 @@ class HttpResult(TypedDict):
 
 
 def _valid_url(text: str) -> str:
-    read_target(text)
+    try:
+        read_target(text)
+    except ValueError as error:
+        raise PydanticCustomError("request_url", "{reason}", {"reason": str(error)}) from error
     return text
 
 
@@ -78,7 +82,7 @@ _MEDIA_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+(?:; ?[\w-]+=[\w.-]+)?", re.ASCII)
 
 def _valid_type(text: str) -> str:
     if _MEDIA_TYPE.fullmatch(text) is None:
-        raise ValueError("it isn't a media type such as application/json")
+        raise PydanticCustomError("media_type", "it isn't a media type such as application/json")
     return text
 
 
