@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import ConfigDict, Discriminator, Field, Tag, ValidationError
 
 from llm_do.errors import UsageError
-from llm_do.formats.http_config import HttpConfig, http_faults
 from llm_do.formats.memory_scopes import MEMORY_SCOPES, MemoryScope
+from llm_do.formats.toolset_types.http_config import HttpConfig, http_faults
 from llm_do.formats.validation.fields import Glob, Opt, Path, Strict, Text, text_or_object
 
 __all__ = [

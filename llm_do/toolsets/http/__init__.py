@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic_ai import FunctionToolset
 
-from llm_do.formats.http_config import HttpConfig
+from llm_do.formats.toolset_types.http_config import HttpConfig
 from llm_do.runtime.tools.traits import BuiltinContext
 from llm_do.toolsets.http.http_tools import http_toolset
 

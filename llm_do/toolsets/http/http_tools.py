@@ -20,7 +20,7 @@ from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict  # pydantic reads only these before Python 3.12
 
 from llm_do.errors import ToolError
-from llm_do.formats.http_config import HttpConfig
+from llm_do.formats.toolset_types.http_config import HttpConfig
 from llm_do.project.tools.builtin_toolsets import HTTP
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.toolcall.further_calls import is_allowed

@@ -14,7 +14,7 @@ from ipaddress import ip_address
 
 from llm_do._startup.frozen import frozen
 from llm_do.errors import ToolError
-from llm_do.formats.http_config import HttpConfig, PrivateAddress, parse_private
+from llm_do.formats.toolset_types.http_config import HttpConfig, PrivateAddress, parse_private
 from llm_do.formats.variables import UnsetVariableError, expand_variables, references
 from llm_do.policy.urls.addresses import is_local_name, is_public, is_unroutable
 from llm_do.policy.urls.url import DEFAULT_PORTS, Url, read_url
