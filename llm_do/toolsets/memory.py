@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -17,8 +18,9 @@ from pydantic_ai import FunctionToolset, RunContext, Tool
 from llm_do.errors import StoreError, ToolError
 from llm_do.formats.memory_scopes import MEMORY_SCOPES, MemoryScope
 from llm_do.formats.toolset_config import MemoryConfig
+from llm_do.policy.tool_facts import ToolFacts
 from llm_do.policy.values import Decision, Resolved, ToolCallInfo
-from llm_do.project.tools.builtin_toolsets import memory_facts
+from llm_do.project.tools.builtin_toolsets import decide_about_memory, memory_facts
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.emission import ending_run
 from llm_do.runtime.context.session import recording_setting
@@ -59,7 +61,7 @@ def memory(ctx: BuiltinContext, config: MemoryConfig | None = None) -> FunctionT
                 ctx.name,
                 name,
                 describe=describe[name],
-                decide=_decide if facts[name].decides else None,
+                decide=partial(_decide, facts[name]),
                 restrict=made.all_scopes if name == "recall" else None,
                 check=made.check if name == "remember" else None,
                 exactly_once=bool(facts[name].writes),
@@ -256,6 +258,10 @@ def _step(call: CallContext) -> MemoryStep | None:
     return MemoryStep(call.run_id, current_step(), durable.attempt) if durable is not None else None
 
 
+def _decide(facts: ToolFacts, call: ToolCallInfo) -> Decision | None:
+    return decide_about_memory(facts, call.args.get("scope"))
+
+
 def _age(seconds: float) -> str:
     """How old a memory is, roughly: what a model is told of it is the same from one minute to the next."""
     for unit, length in _LENGTHS:
@@ -263,12 +269,6 @@ def _age(seconds: float) -> str:
             count = int(seconds // length)
             return f"{count} {unit}{'s' if count > 1 else ''}"
     return "less than a day"
-
-
-def _decide(call: ToolCallInfo) -> Decision | None:
-    if call.args.get("scope") in ("thread", "user"):
-        return Decision("allow", memory_facts(["user"])[call.tool or call.tool_name].reason)
-    return None
 
 
 def _describe_remember(args: Mapping[str, Any]) -> str:

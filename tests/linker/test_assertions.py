@@ -232,6 +232,27 @@ def test_tools_that_declare_nothing_may_do_anything_with_their_texts(make: Make)
     assert outcomes == ["unproved", "holds", "holds", "broken"]
 
 
+def test_an_argument_is_only_what_its_schema_lists(make: Make) -> None:
+    code = 'from typing import Literal\ndef move(to: Literal["inbox", "archive"]) -> str:\n    "Move."\n    return to\n'
+    files = {"helper.agent": agent("helper", "tools: [move]"), "tools.py": f"{code}TOOLS = [move]\n"}
+    texts = ["never move(to=trash)", "never move(to=arch*)", "never move unless asked"]
+
+    found = proofs(make, texts, files=files, approvals={"allow": ["move(to=inbox)"]})
+
+    assert [proof.outcome for proof in found] == ["holds", "broken", "broken"]
+
+
+def test_scopes_that_a_memory_does_not_have_are_never_used_and_the_project_s_needs_approval(make: Make) -> None:
+    own = {"helper.agent": agent("helper", "toolsets: [{memory: {scopes: [thread, user]}}]")}
+    every = {"helper.agent": agent("helper", "toolsets: [memory]")}
+    texts = ["never remember(project)", "never forget(project) unless asked", "never remember(user) unless asked"]
+
+    assert [proof.outcome for proof in proofs(make, texts, files=own)] == ["holds", "holds", "broken"]
+    assert [proof.outcome for proof in proofs(make, texts, files=every)] == ["broken", "holds", "broken"]
+    (proof,) = proofs(make, ["never helper -> files.write(**)"], files=every)
+    assert proof.outcome == "holds"
+
+
 def test_a_policy_function_can_allow_and_deny(make: Make) -> None:
     files = {"rules.py": "def decide(call):\n    return None\n"}
     texts = ["never write_file", "never write_file unless asked", "never delete_file"]

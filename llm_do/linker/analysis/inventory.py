@@ -22,7 +22,7 @@ from llm_do.project.flow_spec import FlowSpec
 from llm_do.project.gates import GatedToolset
 from llm_do.project.inputs import PromptInput
 from llm_do.project.registry import Registered
-from llm_do.project.tools.builtin_toolsets import BuiltinToolset, find_builtin, known_tools
+from llm_do.project.tools.builtin_toolsets import BuiltinToolset, find_builtin, known_tools, memory_scopes
 from llm_do.project.tools.declared_facts import facts_fault, toolset_facts
 from llm_do.project.tools.tool_schemas import (
     MadeTool,
@@ -299,4 +299,6 @@ def _of_builtin(toolset: BuiltinToolset, origin: Origin) -> Origin | list[KnownT
     tools = known_tools(toolset, ref.options)
     if tools is None:
         return origin
-    return [KnownTool(_wire(ref, name), name, origin, facts, ref.name) for name, facts in tools.items()]
+    scopes = memory_scopes(toolset, ref.options)
+    schema = {"properties": {"scope": {"enum": list(scopes)}}} if scopes is not None else None
+    return [KnownTool(_wire(ref, name), name, origin, facts, ref.name, schema=schema) for name, facts in tools.items()]

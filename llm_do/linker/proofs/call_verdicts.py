@@ -33,12 +33,13 @@ from llm_do.policy.rules import Rule
 from llm_do.policy.values import Decision, Effect, Host, ToolCallInfo
 from llm_do.project.agent_spec import SKILLS
 from llm_do.project.project import Project
-from llm_do.project.tools.builtin_toolsets import FILES
+from llm_do.project.tools.builtin_toolsets import FILES, MEMORY, decide_about_memory
 
 __all__ = ["Caller", "Verdict", "judge_calls", "names_tool", "shell_decision"]
 
 _RANK: Mapping[Effect, int] = {"allow": 0, "ask": 1, "deny": 2}
-_FILE_TOOLS = frozenset(map(id, FILES.values()))
+_KNOWN_TOOLS = frozenset(map(id, (*FILES.values(), *MEMORY.values())))
+"""Tools of toolsets whose decisions are known by the arguments."""
 
 
 @frozen
@@ -164,7 +165,9 @@ class _Judge:
         yield {"command": f"{'cat' if self.pattern.action == 'files.read' else 'tee'} {path}"}
 
     def _decide(self, call: ToolCallInfo, function: Effect | None = None) -> Decision:
-        own = shell_decision(self.shell, call.resolved.get("command")) if self.shell is not None else None
+        own = decide_about_memory(self.tool.facts, call.args.get("scope"))
+        if self.shell is not None:
+            own = shell_decision(self.shell, call.resolved.get("command"))
         policy, settings = self.project.policy, self.project.settings
         return decide_about(self.tool, call, policy, settings, toolset=own, function=function)
 
@@ -185,7 +188,7 @@ class _Judge:
                 return lenient, f"{function} may allow {self.tool.name}"
         if self.shell is not None:
             return self._possible_command(known, self.shell)
-        decides = self.tool.facts.decides and id(self.tool.facts) not in _FILE_TOOLS
+        decides = self.tool.facts.decides and id(self.tool.facts) not in _KNOWN_TOOLS
         if known == "ask" and decides and decision.source in ("toolset", "default"):
             return "allow", f"the toolset of {self.tool.name} decides by the arguments"
         return known, ""

@@ -106,7 +106,9 @@ def cases_of(tool: KnownTool, patterns: Iterable[Pattern], project: Project) -> 
                 paths = representative_paths(arguments)
                 values[name] = [path for path in paths if path != "."] if name in facts.writes else paths
             else:
-                values[name] = (representative_urls if kind == "host" else representative_texts)(arguments)
+                values[name] = _listed(tool, name) or (representative_urls if kind == "host" else representative_texts)(
+                    arguments
+                )
     except TooManyError:
         return ToolCases([{}], "its rules can be combined in too many ways")
     size = 1
@@ -119,8 +121,29 @@ def cases_of(tool: KnownTool, patterns: Iterable[Pattern], project: Project) -> 
         commands = list(dict.fromkeys(_example_commands(constraints.get(name, ()), shell_of(tool, project))))
         calls = [{**call, name: command} for call in calls for command in commands]
     if facts.primary is not None and not values and not facts.commands:
-        calls = [dict.fromkeys(facts.primary_arguments, _WORD)]
+        calls = _ordinary_calls(tool)
     return ToolCases([_with_required(tool, call) for call in calls], incomplete)
+
+
+def _listed(tool: KnownTool, name: str) -> Sequence[str]:
+    """Return the texts that an argument can be, if its JSON Schema lists them and the model is held to it."""
+    properties = cast("Mapping[str, object]", (tool.schema or {}).get("properties") or {})
+    found = properties.get(name)
+    if tool.facts.kind == "mcp" or not isinstance(found, Mapping):
+        return ()
+    part = cast("Mapping[str, object]", found)
+    listed = part.get("enum", [part["const"]] if "const" in part else ())
+    values = cast("Sequence[object]", listed) if isinstance(listed, list | tuple) else ()
+    texts = [each for each in values if isinstance(each, str)]
+    return texts if len(texts) == len(values) else ()
+
+
+def _ordinary_calls(tool: KnownTool) -> list[dict[str, str]]:
+    """Return calls between which no rule tells."""
+    names = tool.facts.primary_arguments
+    return [
+        dict(zip(names, each, strict=True)) for each in product(*(_listed(tool, name) or [_WORD] for name in names))
+    ]
 
 
 def _with_required(tool: KnownTool, call: dict[str, str]) -> dict[str, str]:

@@ -8,8 +8,10 @@ from typing import Any
 
 from llm_do._extensions import ExtensionPoint
 from llm_do._startup.frozen import frozen
+from llm_do.formats.memory_scopes import MEMORY_SCOPES
 from llm_do.formats.server_listings import ListedTool
 from llm_do.policy.tool_facts import ToolFacts
+from llm_do.policy.values import Decision
 
 __all__ = [
     "ASK_USER",
@@ -26,10 +28,12 @@ __all__ = [
     "TODO",
     "BuiltinToolset",
     "Options",
+    "decide_about_memory",
     "find_builtin",
     "find_option_faults",
     "known_tools",
     "memory_facts",
+    "memory_scopes",
 ]
 
 
@@ -229,16 +233,40 @@ def known_tools(toolset: BuiltinToolset, options: Mapping[str, Any]) -> Mapping[
         ['read_file', 'list_files', 'search_files']
     """
     tools = (CONFIGURABLE if "type" in toolset.config else BUILTINS).get(toolset.kind)
-    config = {**toolset.config, **options}
-    if tools is MEMORY:
-        return memory_facts(config.get("scopes"))
-    return _READ_ONLY_FILES if tools is FILES and config.get("read_only") is True else tools
+    if (scopes := memory_scopes(toolset, options)) is not None:
+        return memory_facts(scopes)
+    return _READ_ONLY_FILES if tools is FILES and {**toolset.config, **options}.get("read_only") is True else tools
 
 
-def memory_facts(scopes: object) -> Mapping[str, ToolFacts]:
-    """Return the facts of the tools of a memory with these scopes; None are all of them."""
-    shared = not isinstance(scopes, list | tuple) or "project" in scopes
-    return MEMORY if shared else _UNSHARED_MEMORY
+def memory_scopes(toolset: BuiltinToolset, options: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """Return the scopes of a memory, the narrowest first; None for any other toolset.
+
+    Example:
+        >>> memory_scopes(BuiltinToolset("notes", {"type": "memory"}), {"scopes": ["user"]})
+        ('user',)
+    """
+    if toolset.kind != "memory":
+        return None
+    chosen = {**toolset.config, **options}.get("scopes")
+    if not isinstance(chosen, list | tuple):
+        return MEMORY_SCOPES
+    return tuple(scope for scope in MEMORY_SCOPES if scope in chosen)
+
+
+def memory_facts(scopes: Sequence[str]) -> Mapping[str, ToolFacts]:
+    """Return the facts of the tools of a memory with these scopes."""
+    return MEMORY if "project" in scopes else _UNSHARED_MEMORY
+
+
+def decide_about_memory(facts: ToolFacts, scope: object) -> Decision | None:
+    """Return what a memory decides about a change in a scope; None if its default holds.
+
+    Example:
+        >>> decide_about_memory(MEMORY["remember"], "user").effect
+        'allow'
+    """
+    changes = bool(facts.writes) and facts in MEMORY.values()
+    return Decision("allow", _OWN_MEMORY) if changes and scope in ("thread", "user") else None
 
 
 @frozen

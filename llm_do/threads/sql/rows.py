@@ -244,7 +244,7 @@ def delete_thread(db: Database, record: ThreadRecord) -> None:
     db.execute(f"DELETE FROM steps WHERE run IN (SELECT id {runs})", key)
     db.execute(f"DELETE FROM questions WHERE run IN (SELECT id {runs})", key)
     db.execute(f"DELETE {runs}", key)
-    db.execute("DELETE FROM memories WHERE scope = 'thread' AND user = ? AND thread = ?", key)
+    db.execute("DELETE FROM memories WHERE scope = 'thread' AND project = '' AND user = ? AND thread = ?", key)
     drop_unused_projects(db)
     needed: set[str | None] = {
         tip for (tip,) in db.execute("SELECT head FROM threads UNION SELECT tip FROM runs WHERE tip IS NOT NULL")
