@@ -40,6 +40,7 @@ COMMANDS: dict[str, str] = {
     "threads": "Show, change and copy conversations.",
     "memory": "Show and forget what agents remember.",
     "runs": "List, show and compare recorded runs.",
+    "undo": "Restore the files that a run's tools changed.",
     "mcp": "Serve a project's agents and flows to an MCP client.",
     "serve": "Serve projects on this machine.",
     "schema": "Print the JSON Schema of project files, for editors.",
@@ -75,6 +76,7 @@ ACCESS: Mapping[str, Access] = {
     "threads": "reads",
     "memory": "reads",
     "runs": "reads",
+    "undo": "reads",
     "schema": "reads",
 }
 """What each command does with a project: it runs it, looks at what it is made of, or never needs its code.

@@ -47,9 +47,8 @@ _A_FOLDER = getattr(os, "O_DIRECTORY", 0)
 READ = os.O_RDONLY | _NO_FOLLOW | _NEVER_WAIT | _CLOSE_ON_EXEC
 CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW | _CLOSE_ON_EXEC
 
-_BY_DESCRIPTOR = {os.open, os.stat, os.mkdir, os.rename, os.unlink, os.readlink} <= os.supports_dir_fd and bool(
-    os.scandir in os.supports_fd and _NO_FOLLOW and _A_FOLDER
-)
+_NEEDED = {os.open, os.stat, os.mkdir, os.rmdir, os.rename, os.unlink, os.readlink, os.symlink}
+_BY_DESCRIPTOR = os.supports_dir_fd >= _NEEDED and bool(os.scandir in os.supports_fd and _NO_FOLLOW and _A_FOLDER)
 
 
 @frozen
@@ -67,10 +66,13 @@ class Folder(Protocol):
     def readlink(self, name: str) -> str: ...
     def child(self, name: str) -> Folder: ...
     def open(self, name: str, flags: int, mode: int = 0o666) -> int: ...
-    def mkdir(self, name: str) -> None: ...
+    def mkdir(self, name: str, mode: int = 0o777) -> None: ...
+    def rmdir(self, name: str) -> None: ...
+    def symlink(self, name: str, target: str) -> None: ...
     def unlink(self, name: str) -> None: ...
     def rename(self, name: str, new: str, target: Folder) -> None: ...
     def entries(self) -> Iterator[FolderEntry]: ...
+    def leftovers(self) -> list[str]: ...
     def sync(self) -> None: ...
     def stat(self) -> os.stat_result: ...
     def close(self) -> None: ...
@@ -156,8 +158,14 @@ class DescriptorFolder:
     def open(self, name: str, flags: int, mode: int = 0o666) -> int:
         return os.open(name, flags, mode, dir_fd=self.fd)
 
-    def mkdir(self, name: str) -> None:
-        os.mkdir(name, dir_fd=self.fd)
+    def mkdir(self, name: str, mode: int = 0o777) -> None:
+        os.mkdir(name, mode, dir_fd=self.fd)
+
+    def rmdir(self, name: str) -> None:
+        os.rmdir(name, dir_fd=self.fd)
+
+    def symlink(self, name: str, target: str) -> None:
+        os.symlink(target, name, dir_fd=self.fd)
 
     def unlink(self, name: str) -> None:
         os.unlink(name, dir_fd=self.fd)
@@ -169,6 +177,10 @@ class DescriptorFolder:
     def entries(self) -> Iterator[FolderEntry]:
         with os.scandir(self.fd) as found:
             yield from _visible(found)
+
+    def leftovers(self) -> list[str]:
+        with os.scandir(self.fd) as found:
+            return [entry.name for entry in found if _TEMPORARY.fullmatch(entry.name)]
 
     def sync(self) -> None:
         os.fsync(self.fd)
@@ -209,8 +221,14 @@ class PathFolder:
             raise OSError(errno.ELOOP, "a link")
         return os.open(path, flags, mode)
 
-    def mkdir(self, name: str) -> None:
-        self._at(name).mkdir()
+    def mkdir(self, name: str, mode: int = 0o777) -> None:
+        self._at(name).mkdir(mode)
+
+    def rmdir(self, name: str) -> None:
+        self._at(name).rmdir()
+
+    def symlink(self, name: str, target: str) -> None:
+        self._at(name).symlink_to(target)
 
     def unlink(self, name: str) -> None:
         self._at(name).unlink()
@@ -223,6 +241,11 @@ class PathFolder:
         self._check()
         with os.scandir(self.path) as found:
             yield from _visible(found)
+
+    def leftovers(self) -> list[str]:
+        self._check()
+        with os.scandir(self.path) as found:
+            return [entry.name for entry in found if _TEMPORARY.fullmatch(entry.name)]
 
     def sync(self) -> None:
         """Do nothing: these systems can't sync a folder."""

@@ -9,7 +9,6 @@ to restrict what is read or written *below* the root.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import stat
 from collections.abc import Callable, Generator
@@ -18,24 +17,16 @@ from pathlib import Path
 from typing import BinaryIO
 
 from llm_do._startup.frozen import frozen
-from llm_do.files.folders import (
-    CREATE,
-    Folder,
-    FolderEntry,
-    Kind,
-    kind_at,
-    kind_of,
-    must_be_regular,
-    open_file,
-    open_folder,
-    temporary_name,
-)
+from llm_do.files.changes import folder_changes as changes
+from llm_do.files.changes.file_states import MISSING, FileState, content_digest, read_state, stream_digest
+from llm_do.files.changes.keeping import Place
+from llm_do.files.folders import Folder, FolderEntry, Kind, kind_at, kind_of, must_be_regular, open_file, open_folder
 from llm_do.files.path_walk import Walk, WalkEnd
 from llm_do.files.paths import display_path, outside_refusal, split_path
 from llm_do.files.refusals import ContentChangedError, FileRefusedError, refusal_for
 from llm_do.policy.values import FolderPath
 
-__all__ = ["FileInfo", "Guard", "Root", "content_digest"]
+__all__ = ["FileInfo", "Guard", "Root", "refuse_links"]
 
 Guard = Callable[[tuple[str, ...]], None]
 """A function that is called with the trail of a path before any access, and raises to refuse it."""
@@ -127,7 +118,7 @@ class Root:
         """Return the digest of a file's content, as `write` compares it; that of `None` if there is no file."""
         try:
             with self.open(path, guard=guard) as stream:
-                return _digest_of(stream)
+                return stream_digest(stream)
         except FileRefusedError as error:
             if error.reason == "missing":
                 return content_digest(None)
@@ -145,9 +136,9 @@ class Root:
         with self._walk(path, missing_ok=True, guard=guard) as end, contextlib.ExitStack() as opened:
             if end.is_root:
                 raise FileRefusedError(display_path(path), "it is a folder, not a file", reason="not_a_file")
-            folder, name = _create_parents(end, opened)
-            mode = _mode_to_keep(folder, name, display_path(path))
-            _replace(folder, name, data, mode, None if expected is None else (display_path(path), expected))
+            place = self._create_parents(end, opened)
+            mode = changes.mode_to_keep(place.folder, place.name, display_path(path))
+            changes.replace_file(place, data, mode, None if expected is None else (display_path(path), expected))
             return mode is None
 
     def check_write(self, path: str, *, guard: Guard | None = None) -> None:
@@ -156,15 +147,15 @@ class Root:
             if end.is_root:
                 raise FileRefusedError(display_path(path), "it is a folder, not a file", reason="not_a_file")
             if not end.below:
-                _mode_to_keep(end.folder, end.name, display_path(path))
+                changes.mode_to_keep(end.folder, end.name, display_path(path))
 
     def make_directory(self, path: str, *, guard: Guard | None = None) -> bool:
         """Create a folder and its parents; return whether the folder is new."""
         with self._walk(path, missing_ok=True, guard=guard) as end, contextlib.ExitStack() as opened:
-            folder, name = _create_parents(end, opened)
-            if not name or kind_at(folder, name) == "folder":
+            place = self._create_parents(end, opened)
+            if not place.name or kind_at(place.folder, place.name) == "folder":
                 return False
-            folder.mkdir(name)
+            changes.make_folder(place)
             return True
 
     def move(self, source: str, target: str, *, guard: Guard | None = None) -> None:
@@ -179,8 +170,7 @@ class Root:
         ):
             _must_be_file(old.folder, old.name, display_path(source))
             _must_be_free(new, target)
-            folder, name = _create_parents(new, opened)
-            old.folder.rename(old.name, name, folder)
+            changes.move(self._place(old), self._create_parents(new, opened))
 
     def check_move(self, source: str, target: str, *, guard: Guard | None = None) -> None:
         """Raise `FileRefusedError` if a move would fail; nothing changes."""
@@ -200,7 +190,45 @@ class Root:
         """Delete a file, or a link itself, but never a folder."""
         with self._walk(path, follow=False, guard=guard) as end:
             _must_be_file(end.folder, end.name, display_path(path))
-            end.folder.unlink(end.name)
+            changes.remove(self._place(end))
+
+    def state(self, path: str) -> FileState:
+        """Return what is at a path, no part of which may be a link."""
+        try:
+            with self._walk(path, follow=False, missing_ok=True, guard=refuse_links) as end:
+                if end.below or not end.name:
+                    return MISSING if end.below else FileState("folder")
+                return read_state(end.folder, end.name, display_path(path))[0]
+        except FileRefusedError as error:
+            if error.reason == "not_a_folder":  # a file took the place of a folder that it was in
+                return MISSING
+            raise
+
+    def put(self, path: str, state: FileState, data: bytes = b"", *, expected: FileState) -> None:
+        """Put a file, a link, a folder or nothing in the place of what is expected there, however it is protected.
+
+        No part of the path may be a link. A folder is created, or removed if it is empty.
+
+        Raises:
+            ContentChangedError: Something else is there.
+            FileRefusedError: It can't be done.
+        """
+        with self._walk(path, follow=False, missing_ok=True, guard=refuse_links) as end:
+            if end.is_root:
+                raise FileRefusedError(display_path(path), "it is the root folder", reason="invalid")
+            found = MISSING if end.below else read_state(end.folder, end.name, display_path(path))[0]
+            if not found.matches(expected):
+                raise ContentChangedError(display_path(path))
+            with contextlib.ExitStack() as opened:
+                if state.kind == "missing" and found.kind != "missing":
+                    (changes.remove_folder if found.kind == "folder" else changes.remove)(self._place(end))
+                elif state.kind == "file":
+                    place, digest = self._create_parents(end, opened), found.digest or content_digest(None)
+                    changes.replace_file(place, data, state.mode, (display_path(path), digest))
+                elif state.kind == "link":
+                    changes.make_link(self._create_parents(end, opened), state.target)
+                elif state.kind == "folder":
+                    changes.make_folder(self._create_parents(end, opened))
 
     @contextlib.contextmanager
     def folder(self, path: str, *, guard: Guard | None = None) -> Generator[tuple[Folder, str]]:
@@ -260,6 +288,24 @@ class Root:
                 raise FileRefusedError(self._label, why, reason=error.reason) from error
             yield WalkEnd(found.folder, found.name, (*found.below, *parts), ("/".join(parts) or ".",))
 
+    def _place(self, end: WalkEnd) -> Place:
+        """Return where a walk ended, for a change there."""
+        root = self.spellings[-1]
+        return Place(end.folder, end.name, os.path.normpath(f"{root}/{end.trail[-1]}"), root)
+
+    def _create_parents(self, end: WalkEnd, opened: contextlib.ExitStack) -> Place:
+        """Create the missing folders of a walk's end; return the place of the final name."""
+        place, missing = self._place(end), len(end.below)
+        folder, name = end.folder, end.name
+        for number, below in enumerate(end.below):
+            above = str(Path(place.path).parents[missing - number - 1])
+            with contextlib.suppress(FileExistsError):
+                changes.make_folder(Place(folder, name, above, place.root))
+            folder = folder.child(name)
+            opened.callback(folder.close)
+            name = below
+        return Place(folder, name, place.path, place.root)
+
     def _open(self) -> Folder | None:
         """Open the root; None if it is pending."""
         try:
@@ -291,6 +337,12 @@ def _check_stays_below(path: str, parts: list[str]) -> None:
             raise outside_refusal(path)
 
 
+def refuse_links(trail: tuple[str, ...]) -> None:
+    """Refuse a path any part of which is a link; a guard for `Root`."""
+    if len(trail) > 1:
+        raise FileRefusedError(display_path(trail[0]), "a part of it has become a link", reason="changed")
+
+
 def _must_be_file(folder: Folder, name: str, path: str) -> None:
     try:
         info = folder.lstat(name) if name else folder.stat()
@@ -309,71 +361,3 @@ def _must_be_free(end: WalkEnd, path: str) -> None:
             reason="exists",
             hint="Choose a free name.",
         )
-
-
-def content_digest(data: bytes | None) -> str:
-    """Return the digest of a file's content; None is a file that doesn't exist."""
-    return "missing" if data is None else hashlib.sha256(data).hexdigest()
-
-
-def _digest_of(stream: BinaryIO) -> str:
-    found = hashlib.sha256()
-    while chunk := stream.read(1 << 20):
-        found.update(chunk)
-    return found.hexdigest()
-
-
-def _must_have_content(folder: Folder, name: str, path: str, expected: str) -> None:
-    """Raise `ContentChangedError` if a file has another content than this digest's."""
-    try:
-        with open_file(folder, name, path) as stream:
-            found = _digest_of(stream)
-    except FileNotFoundError:
-        found = content_digest(None)
-    if found != expected:
-        raise ContentChangedError(path)
-
-
-def _create_parents(end: WalkEnd, opened: contextlib.ExitStack) -> tuple[Folder, str]:
-    """Create the missing folders of a walk's end; return the last one and the final name."""
-    folder, name = end.folder, end.name
-    for below in end.below:
-        with contextlib.suppress(FileExistsError):
-            folder.mkdir(name)
-        folder = folder.child(name)
-        opened.callback(folder.close)
-        name = below
-    return folder, name
-
-
-def _mode_to_keep(folder: Folder, name: str, path: str) -> int | None:
-    try:
-        info = folder.lstat(name)
-    except FileNotFoundError:
-        return None
-    must_be_regular(info, path)
-    if not info.st_mode & 0o222:
-        raise FileRefusedError(path, "it is marked read-only", reason="permission")
-    return info.st_mode & 0o777
-
-
-def _replace(folder: Folder, name: str, data: bytes, mode: int | None, expected: tuple[str, str] | None = None) -> None:
-    temporary = temporary_name()
-    fd = folder.open(temporary, CREATE, 0o666 if mode is None else 0o600)
-    try:
-        with os.fdopen(fd, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            if mode is not None and hasattr(os, "fchmod"):
-                os.fchmod(stream.fileno(), mode)
-            os.fsync(stream.fileno())
-        if expected is not None:  # as late as possible: only the rename follows
-            _must_have_content(folder, name, *expected)
-        folder.rename(temporary, name, folder)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            folder.unlink(temporary)
-        raise
-    # Some file systems can't sync a folder; the file is in place anyway.
-    with contextlib.suppress(OSError):
-        folder.sync()

@@ -46,7 +46,12 @@ def dynamic_agents(ctx: BuiltinContext) -> FunctionToolset[Any]:
         ['agent_create', 'agent_call']
     """
     create = ToolTraits(
-        DYNAMIC_AGENTS["agent_create"], ctx.name, "agent_create", describe=_describe, restore=_register_again
+        DYNAMIC_AGENTS["agent_create"],
+        ctx.name,
+        "agent_create",
+        describe=_describe,
+        restore=_register_again,
+        undoable=True,
     )
     call = ToolTraits(DYNAMIC_AGENTS["agent_call"], ctx.name, "agent_call", check=_check_before_asking)
     return FunctionToolset(

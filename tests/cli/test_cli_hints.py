@@ -33,6 +33,8 @@ ANSWERED = {
     "run --model": "Option '--model' requires an argument.",
     "threads lst": "Did you mean `list`?",
     "runs nonsense": "The commands are list, costs, show, compare, drop.",
+    "undo": "A run with --no-record keeps nothing",
+    "undo 5f3c": "nothing is kept of a run '5f3c'",
     "models lst": "'lst' is not one of 'list', 'pull'.",
     "run --field city": "--field 'city' is not NAME=VALUE.",
 }

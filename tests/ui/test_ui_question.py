@@ -6,10 +6,10 @@ import unicodedata
 import pytest
 from hypothesis import given, strategies as st
 
+from llm_do.files.changes.file_diff import unified_diff
 from llm_do.policy.values import ToolCallInfo
 from llm_do.runtime.approval.broker import ApprovalRequest
 from llm_do.text.sanitizer import format_arguments
-from llm_do.toolsets.filesystem.changes import unified_diff
 from llm_do.ui.approval.choices import choice_keys, choice_lines, parse_answer, rules_text, short_choices
 from llm_do.ui.approval.diff_view import diff_lines
 from llm_do.ui.approval.frame import Frame

@@ -6,9 +6,11 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Literal
 
 from llm_do.cli.actions.project_store import align_columns, local_time, print_from_store
+from llm_do.cli.actions.undo.changed_files import changed_files, changed_lines
 from llm_do.errors import EXIT_CODES, UsageError
 from llm_do.runtime.record.events.event import event_from_dict
 from llm_do.runtime.record.results import Usage
@@ -172,7 +174,14 @@ def gone_line(run: RunRecord) -> str:
 
 
 async def show_run(
-    store: SqlStore, run: str | None, *, form: Form, types: Sequence[str] | None, columns: int | None, color: bool
+    store: SqlStore,
+    root: Path,
+    run: str | None,
+    *,
+    form: Form,
+    types: Sequence[str] | None,
+    columns: int | None,
+    color: bool,
 ) -> Sequence[str]:
     """How a run went, by default the most recent one: as a tree of calls, or the events of some types as a list."""
     found = await found_run(store, run)
@@ -185,6 +194,7 @@ async def show_run(
     if form == "json":
         data = {**found.to_dict(), "tokens": tree.tokens, "cost_usd": tree.cost, "calls": tree.to_data()}
         data["questions"] = [each.to_dict() for each in questions]
+        data["files"] = changed_files(root, found.id)
         return [json.dumps(data, ensure_ascii=False, indent=2)]
     lines = [run_line(found, tree.tokens, tree.cost)]
     if types:
@@ -193,7 +203,7 @@ async def show_run(
     lines += [f"thread {sanitize(found.thread_id)}"] if found.thread_id else []
     gone = gone_line(found)
     waits = ["waits for an answer:", *(f"  {line}" for line in question_rows(questions))] if questions else []
-    return [*lines, *tree.draw(columns or COLUMNS), *([gone] if gone else []), *waits]
+    return [*lines, *tree.draw(columns or COLUMNS), *([gone] if gone else []), *changed_lines(root, found.id), *waits]
 
 
 def _path(item: Observation) -> str:

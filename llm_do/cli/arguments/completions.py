@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from llm_do.linker.sources.project_root import ProjectLocation
 
-__all__ = ["agents_here", "batches_here", "memories_here", "models_here", "runs_here", "threads_here"]
+__all__ = ["agents_here", "batches_here", "memories_here", "models_here", "runs_here", "threads_here", "undoable_here"]
 
 _OWN_NAME = re.compile(r"^name:\s*[\"']?([A-Za-z_][\w.-]*)", re.MULTILINE)
 _MOST_FILES = 1000
@@ -58,6 +58,17 @@ def runs_here(incomplete: str) -> list[str]:
 def batches_here(incomplete: str) -> list[str]:
     """Ids of the current project's batches, the most recent first."""
     return _starting(incomplete, lambda: _ids("SELECT id FROM batches ORDER BY used DESC"), ordered=True)
+
+
+def undoable_here(incomplete: str) -> list[str]:
+    """Ids of the current project's runs that changed files, and of undos, the most recent first."""
+
+    def ids() -> Iterable[str]:
+        from llm_do.files.changes.kept_folder import KeptFolder
+
+        return [record.id for record in reversed(KeptFolder(_here().root).records())][:_MOST_IDS]
+
+    return _starting(incomplete, ids, ordered=True)
 
 
 def _starting(incomplete: str, find: Callable[[], Iterable[str]], *, ordered: bool = False) -> list[str]:

@@ -199,6 +199,8 @@ def show(
     from functools import partial
 
     from llm_do.cli.actions import stored_runs as runs
+    from llm_do.cli.arguments.target import project_at
+    from llm_do.linker.sources.project_root import locate_project
     from llm_do.ui.terminal.screen import terminal_columns, wants_color
 
     shown = "events" if events else form
@@ -217,7 +219,8 @@ def show(
         as_json = shown == "json"
         sent = partial(show_requests, run=run, number=number, as_json=as_json, color=color)
         return runs.print_from_store(project, named, place, sent, verbatim=as_json, title=True)
-    lines_of = partial(runs.show_run, run=run, form=shown, types=types, columns=columns, color=color)
+    root = locate_project(project_at(project, named, quiet=True)).root
+    lines_of = partial(runs.show_run, root=root, run=run, form=shown, types=types, columns=columns, color=color)
     return runs.print_from_store(project, named, place, lines_of, verbatim=shown != "text", title=True)
 
 

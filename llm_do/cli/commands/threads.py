@@ -188,10 +188,16 @@ def delete(
     user: User = None,
     _debug: p.Debug = False,
 ) -> int:
-    """Delete a thread, its messages and the recorded events of its runs."""
-    from llm_do.cli.actions import stored_threads as threads
+    """Delete a thread, its messages and its runs' record.
 
-    return threads.print_from_store(project, named, place, lambda store: threads.delete(store, thread, user))
+    The record is their events, and the files that are kept to undo them.
+    """
+    from llm_do.cli.actions import stored_threads as threads
+    from llm_do.cli.arguments.target import project_at
+    from llm_do.linker.sources.project_root import locate_project
+
+    root = locate_project(project_at(project, named, quiet=True)).root
+    return threads.print_from_store(project, named, place, lambda store: threads.delete(store, thread, user, root))
 
 
 @app.command(cls=ProjectFirst)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from pydantic_ai.messages import ModelMessage
 
+    from llm_do.files.changes.run_keeper import RunKeeper
     from llm_do.runtime.context.call_context import CallContext
     from llm_do.runtime.context.call_frame import CallConfig
     from llm_do.runtime.record.recording import Recording
@@ -48,6 +49,7 @@ class RunState:
         thread: The thread as code in the run sees it.
         user: The user as code in the run sees it.
         recording: The record that is written during the run.
+        keeper: What keeps the files that it changes; None if nothing is kept.
         durable: What makes it durable; None if it isn't.
         records_steps: Whether the entry's own agent is recorded step by step.
         conversation: The history of the agent that the entry itself called last, which may not be the last to end.
@@ -68,6 +70,7 @@ class RunState:
     thread: ThreadView = field(default_factory=ThreadView)
     user: UserView = field(default_factory=UserView)
     recording: Recording | None = None
+    keeper: RunKeeper | None = None
     durable: DurableRun | None = None
     records_steps: bool = False
     conversation: Sequence[ModelMessage] = ()

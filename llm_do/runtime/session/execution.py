@@ -42,6 +42,7 @@ from llm_do.runtime.record.results import ExecutionContext, RunResult
 from llm_do.runtime.record.store.stored_questions import as_question
 from llm_do.runtime.session.durable_attempts import begin_attempt, open_attempt, suspend, suspended_error
 from llm_do.runtime.session.entries import AgentEntry, ConversationEntry, Entry, NamedEntry, entry_error, entry_for
+from llm_do.runtime.session.kept_changes import keeping_changes
 from llm_do.runtime.steps.sealed_secrets import Seal
 from llm_do.runtime.steps.stored_results import result_text
 from llm_do.text.json_data import to_json_data
@@ -246,8 +247,9 @@ class Execution:
         limit = self.session.config.settings.run_timeout
         timer = asyncio.timeout(limit)
         try:
-            async with timer:
-                return await entry.run(value, ctx)
+            with keeping_changes(self.session, ctx):
+                async with timer:
+                    return await entry.run(value, ctx)
         except BaseException as error:
             reraise_if_cancelled(error)
             if not isinstance(error, TimeoutError) or not timer.expired():

@@ -35,6 +35,7 @@ from llm_do.runtime.steps.inner_calls import inner_calls
 from llm_do.runtime.toolcall.carried_call import carried
 from llm_do.runtime.toolcall.failure_texts import failure_text, intended_text
 from llm_do.runtime.toolcall.gatekeeper import run_in_transaction, wait_for_gates
+from llm_do.runtime.toolcall.lasting_calls import note_call
 from llm_do.runtime.toolcall.new_code import notice_new_code, with_notices
 from llm_do.runtime.toolcall.tool_step import CARRIED_OUT, UNKNOWN, ToolStep, step_questions, tool_step
 from llm_do.runtime.tools.approval_requirement import ApprovalRequirement, required_by_error, required_by_wrappers
@@ -164,6 +165,7 @@ class _ToolCall:
         if hooks and (fault := await self._validate_changes(checked)) is not None:
             return self.ended("refused", fault)
         await self._record_intent()
+        await note_call(ctx, self.part, self.traits, self.args)
         ctx.run.budget.count_tool_call()
         ctx.frame.usage += Usage(tool_calls=1)
         outcome, value = await self._run_approved()

@@ -17,6 +17,7 @@ from llm_do.runtime.record.outcomes import ToolOutcome
 from llm_do.runtime.record.results import ApprovalRecord, Usage
 from llm_do.runtime.record.store.stored_questions import call_text
 from llm_do.runtime.steps.run_questions import StepQuestions
+from llm_do.runtime.toolcall.lasting_calls import note_call
 from llm_do.text.json_data import arguments_data
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ class ToolStep:
             await gating.order.turn(self._call.tool_call_id)
         outcome = ToolOutcome.from_dict(kept["outcome"])
         if kept["ran"]:
+            await note_call(ctx, self._call, self._traits, args)
             ctx.run.budget.count_tool_call()
             ctx.frame.usage += Usage(tool_calls=1)
         for change in outcome.changes:

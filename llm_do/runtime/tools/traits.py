@@ -72,6 +72,7 @@ class ToolTraits:
             was running when the run stopped may be made again, and has its effect once.
         restore: Takes the `CallContext` and the arguments of a call that is replayed, in a durable run that is resumed,
             and restores what the call had changed in the session.
+        undoable: Whether it changes nothing but files, through `Root`, which keeps what they replace.
     """
 
     facts: ToolFacts = ToolFacts()
@@ -94,6 +95,7 @@ class ToolTraits:
     new_arguments: tuple[str, ...] = ()
     exactly_once: bool = False
     restore: Callable[[Any, Mapping[str, Any]], None] | None = None
+    undoable: bool = False
 
     @property
     def may_run_again(self) -> bool:

@@ -13,16 +13,18 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from llm_do.files.changes.file_diff import is_complete, unified_diff
+from llm_do.files.changes.file_states import content_digest
 from llm_do.files.glob_patterns import PathPattern, expand_braces
 from llm_do.files.paths import display_path
 from llm_do.files.refusals import FileRefusedError
-from llm_do.files.root import Root, content_digest
+from llm_do.files.root import Root
 from llm_do.files.tree import Tree, TreeEntry
 from llm_do.runtime.tools.current_tool import APPROVED_BASIS
 from llm_do.runtime.tools.traits import Preview
-from llm_do.toolsets.filesystem.changes import apply_edit, is_complete, unified_diff
 from llm_do.toolsets.filesystem.protection import Protection
 from llm_do.toolsets.filesystem.search import search
+from llm_do.toolsets.filesystem.text_edit import apply_edit
 from llm_do.toolsets.filesystem.text_ranges import MAX_EDITED, ReadResult, decode_text, read_characters, read_lines
 
 __all__ = ["Count", "FileTools", "Positive", "list_below"]

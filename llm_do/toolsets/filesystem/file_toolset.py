@@ -84,6 +84,7 @@ def _traits(tools: FileTools, name: str, toolset: str) -> ToolTraits:
         describe=lambda args: _describe(name, args),
         preview=previews.get(name),
         check=checks.get(name),
+        undoable=True,
     )
 
 

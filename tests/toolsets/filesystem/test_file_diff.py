@@ -7,7 +7,7 @@ import time
 
 from hypothesis import example, given, strategies as st
 
-from llm_do.toolsets.filesystem.changes import unified_diff
+from llm_do.files.changes.file_diff import unified_diff
 
 TEXTS = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "\n", "a\r\n", "d"]), max_size=25).map("".join)
 
