@@ -58,6 +58,7 @@ def test_explain_points_out_a_project_option_after_the_tool(tmp_path: Path) -> N
     assert "After the tool, -p belongs to the call. Write --project, or -p before the tool." in ended.err
 
 
+@pytest.mark.slow
 def test_explain_suggests_the_right_name_of_a_mistyped_argument(run_lines: Callable[..., dict[str, Ended]]) -> None:
     ended = run_lines(
         near="approvals explain send too=ann",
@@ -72,6 +73,7 @@ def test_explain_suggests_the_right_name_of_a_mistyped_argument(run_lines: Calla
     assert "to: HOME=/x now" in ended["text"].out
 
 
+@pytest.mark.slow
 def test_explain_shows_the_decision_the_rule_and_its_location(run_lines: Callable[..., dict[str, Ended]]) -> None:
     ended = run_lines(
         ann="approvals explain send to=ann",

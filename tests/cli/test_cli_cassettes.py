@@ -54,6 +54,7 @@ def test_a_chat_is_recorded_and_replayed_turn_by_turn(desk: Path) -> None:
     assert "You said And now?" in replayed.out
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("args", "message"),
     [

@@ -50,6 +50,7 @@ def test_events_are_numbered_per_turn(project: Callable[..., Path]) -> None:
     assert (ended.code, ended.err) == (0, "")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("first", [["hello"], ["--input-json", '{"input": "hello"}'], ["--field", "input=hello"], []])
 def test_the_first_message_may_be_fields_and_carries_the_attachments(
     project: Callable[..., Path], first: list[str]
@@ -119,6 +120,7 @@ def test_a_closed_pipe_ends_a_chat_quietly(project: Callable[..., Path]) -> None
     assert (ended.returncode, ended.stderr) == (141, b"")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("args", [["--thread", "t"], ["--continue"], []])
 def test_a_run_that_has_stopped_on_the_thread_is_named_before_the_first_turn(tmp_path: Path, args: list[str]) -> None:
     answers = """\

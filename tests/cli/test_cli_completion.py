@@ -40,6 +40,7 @@ def test_models_are_completed_with_aliases_and_those_whose_key_is_set(project: C
     assert complete("llm-do run -m anthropic", root, ANTHROPIC_API_KEY="k") == ["anthropic:claude-sonnet-5-5"]
 
 
+@pytest.mark.slow
 def test_ids_of_threads_and_runs_are_completed_with_the_most_recent_first(project: Callable[..., Path]) -> None:
     root = project("- text: 'got {input}'")
     for thread in ("desk-1", "desk-2"):
@@ -55,6 +56,7 @@ def test_ids_of_threads_and_runs_are_completed_with_the_most_recent_first(projec
     assert complete("llm-do worker --batch ", root) == []
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "manifest", ["{", "[]", '{"models": 5, "threads": 5}', "\xff", '{"threads": {"store": "postgresql://h/d"}}']
 )
@@ -81,6 +83,7 @@ def test_completing_imports_neither_pydantic_ai_nor_the_project(project: Callabl
     assert (ended.stdout, ended.stderr) == (b"[]\n", b"")
 
 
+@pytest.mark.slow
 def test_every_command_has_its_help_under_one_letter(tmp_path: Path) -> None:
     from llm_do.cli.app import COMMANDS
 

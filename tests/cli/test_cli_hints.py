@@ -80,6 +80,7 @@ JSON = [
 ]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("spelling", [["--format", "json"], ["--output", "json"], ["--json"], ["--format=json"]])
 def test_every_command_prints_json_for_one_spelling_and_its_synonyms(
     project: Callable[..., Path], spelling: list[str]

@@ -75,6 +75,7 @@ def test_a_frozen_durable_run_is_denied_at_once_and_leaves_no_question(tmp_path:
     assert run_forked("run", "go", "--durable", "--frozen", cwd=root).code == 0
 
 
+@pytest.mark.slow
 def test_a_frozen_map_prints_what_the_lock_needs_once(tmp_path: Path) -> None:
     root = write_project(tmp_path, SEND)
     (root / "in.jsonl").write_text('"a"\n"b"\n')
@@ -91,6 +92,7 @@ def test_a_frozen_map_prints_what_the_lock_needs_once(tmp_path: Path) -> None:
     assert (retried.code, [json.loads(line)["status"] for line in retried.out.splitlines()]) == (0, ["completed"] * 2)
 
 
+@pytest.mark.slow
 def test_what_the_lock_allowed_an_agent_holds_when_a_frozen_run_is_resumed(tmp_path: Path) -> None:
     main = "---\nname: main\nmodel: script:answers.yaml\ntools: [helper]\n---\nHelp.\n"
     helper = "---\nname: helper\nmodel: script:helper.yaml\ntoolsets: [ask_user]\n---\nHelp.\n"

@@ -91,6 +91,7 @@ def test_failures_are_lines_of_their_own_and_run_again_when_asked(root: Path) ->
     assert again.code == 1
 
 
+@pytest.mark.slow
 def test_a_changed_project_or_file_is_refused_until_that_is_accepted(root: Path) -> None:
     (root / "in.jsonl").write_text(lines("a", "bad1"))
     assert do(root, "in.jsonl", "--batch", "words").code == 1
@@ -165,6 +166,7 @@ def test_a_call_that_needs_approval_is_no_question_to_the_terminal(root: Path) -
     assert statuses(allowed) == ["completed", "completed"]
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_ends_the_command_quietly(root: Path) -> None:
     (root / "in.jsonl").write_text(lines(*(f"w{number}" for number in range(30))))
 
@@ -185,6 +187,7 @@ def test_a_reader_that_goes_away_ends_the_command_quietly(root: Path) -> None:
     assert len(do(root, "in.jsonl").out.splitlines()) == 30
 
 
+@pytest.mark.slow
 def test_runs_of_a_batch_are_listed_with_ids_that_commands_take(root: Path) -> None:
     (root / "in.jsonl").write_text(lines("one", "two", "pay Ada"))
     assert do(root, "in.jsonl", "--batch", "letters-2026").code == 5

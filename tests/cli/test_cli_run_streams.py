@@ -87,6 +87,7 @@ def test_closed_streams_do_not_hang_or_mix_up_files(project: Callable[..., Path]
     assert nothing.returncode == 2
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_is_not_an_error(project: Callable[..., Path]) -> None:
     gone = shell("LLM_DO run hello | true; exit ${PIPESTATUS[0]}", project('- text: "answer to {input}"'))
 

@@ -32,6 +32,7 @@ def test_changing_a_nested_setting_leaves_its_siblings_alone(project: Callable[.
     assert shown[3] == {"model": "test"}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("values", "wrong"),
     [

@@ -179,6 +179,7 @@ def test_a_provider_that_fails_while_recording_is_exit_code_7(tmp_path: Path, mo
     assert not (root / "tests/cassettes").exists()
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("form", "first"), [("json", "{\n"), ("junit", "<?xml"), ("markdown", "### ❌ llm-do test: 2 passed, 1 failed")]
 )

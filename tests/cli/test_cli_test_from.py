@@ -109,6 +109,7 @@ def test_a_run_that_was_denied_for_lack_of_a_person_is_replayed_as_such(root: Pa
     assert "denied:\n        - write_file\n" in text
 
 
+@pytest.mark.slow
 def test_what_a_changed_project_does_is_shown_and_the_test_is_written(root: Path, server: list[Any]) -> None:
     run = recorded(root, "What was decided?")
     agent = root / "secretary.agent"

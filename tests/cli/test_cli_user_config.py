@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.cli.cli_processes import run_forked
 
 MANIFEST = """\
@@ -26,6 +28,7 @@ def configured(root: Path, text: str) -> dict[str, str | None]:
     return {"XDG_CONFIG_HOME": str(file.parent.parent)}
 
 
+@pytest.mark.slow
 def test_an_alias_can_be_named_on_the_command_line_and_for_a_thread(project: Callable[..., Path]) -> None:
     root = project("- text: 'got {input}'", manifest=MANIFEST)
 

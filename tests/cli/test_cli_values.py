@@ -41,6 +41,7 @@ def order(project: Callable[..., Path]) -> Path:
     return project(agent=AGENT, manifest=json.dumps(MANIFEST), **{"order.py": ENTRY})
 
 
+@pytest.mark.slow
 def test_a_field_is_parsed_as_json_only_where_its_type_accepts_it(order: Path) -> None:
     fields = {
         "code=2": ("code", "2"),

@@ -76,6 +76,7 @@ def ended(project: Callable[..., Path]) -> dict[str, Ended]:
     return run_many({name: (line.split(" "), root, b"") for name, line in lines.items()})
 
 
+@pytest.mark.slow
 def test_wrapped_toolsets_are_shown_and_explained_without_a_run(ended: dict[str, Ended]) -> None:
     assert {name: each.code for name, each in ended.items()} == dict.fromkeys(ended, 0)
     assert all("Warning" not in each.err for each in ended.values())

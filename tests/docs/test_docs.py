@@ -33,7 +33,7 @@ ELSEWHERE = {"diagnostics.md"}
 NEEDS = {"fastapi.md": "fastapi"}
 """Pages whose examples need a package that only the tests install."""
 
-LONG = {"tutorial.md", "toolsets.md", "ci.md", "proxies.md"}
+LONG = {"approvals.md", "ci.md", "editors.md", "map.md", "proxies.md", "running.md", "toolsets.md", "tutorial.md"}
 """Pages of many commands, or commands that take long: they run among the slow tests."""
 
 DOCUMENTS = [ROOT / "README.md", *sorted(path for path in (ROOT / "docs").glob("*.md") if path.name not in ELSEWHERE)]

@@ -74,6 +74,7 @@ def events_of(client: Any, run: str) -> list[dict[str, Any]]:
     return found[:-1]
 
 
+@pytest.mark.slow
 def test_a_run_streams_its_events_and_is_answered_by_another_request(server: str) -> None:
     with client(server, "ann-key") as ann, client(server, "bob-key") as bob:
         wait_for(lambda: _answers(ann))

@@ -245,6 +245,7 @@ def test_each_load_runs_every_file_once(make: Make) -> None:
         vars(builtins).pop("_test_log", None)
 
 
+@pytest.mark.slow
 def test_modules_are_freed_with_their_project_and_when_linking_fails(make: Make) -> None:
     before = {name for name in sys.modules if name.startswith("_llm_do_project_")}
     root = make(

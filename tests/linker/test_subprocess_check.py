@@ -143,6 +143,7 @@ def test_a_file_that_reads_stdin_gets_end_of_file(lively: Lively) -> None:
     assert "EOFError" in found.message
 
 
+@pytest.mark.slow
 def test_output_of_a_file_goes_to_stderr(lively: Lively, capfd: pytest.CaptureFixture[str]) -> None:
     assert lively.stderr == "hello\n"
     assert capfd.readouterr() == ("", "")

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import TextIO
 
+import pytest
 from mcp import StdioServerParameters
 from mcp.client.client import Client
 from mcp.client.stdio import stdio_client
@@ -41,6 +42,7 @@ def test_a_client_starts_it_and_nothing_that_a_project_prints_is_in_its_way(tmp_
     assert all(text in printed for text in ("at import", "by print", "by write", "by child"))
 
 
+@pytest.mark.slow
 def test_it_ends_when_its_client_does_and_at_a_signal(tmp_path: Path) -> None:
     root = write_project(tmp_path, ANSWERS)
     command = [*LLM_DO, "mcp", str(root)]

@@ -299,6 +299,7 @@ class TestTheRealModel:
         assert len(responses) <= 2
         assert len(called) == len(responses) - 1
 
+    @pytest.mark.slow
     def test_several_requests_wait_for_each_other(self) -> None:
         agent = Agent(ModelPool().get("local"))
 

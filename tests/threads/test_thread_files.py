@@ -117,6 +117,7 @@ def test_settings_forks_branches_export_and_import(project: Path) -> None:
     assert [line.split()[0] for line in do(project, "threads", "list").out.splitlines()] == ["back", "copy"]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("spoil", "says"),
     [

@@ -397,6 +397,7 @@ def test_a_manifest_configures_a_server(tmp_path: Path, monkeypatch: pytest.Monk
     assert " abc none " in str(result.output)
 
 
+@pytest.mark.slow
 def test_an_unset_variable_is_a_diagnostic(tmp_path: Path) -> None:
     os.environ.pop("NOT_SET_ANYWHERE", None)
     server = {"type": "mcp", "command": command(), "env": {"TOKEN": "${NOT_SET_ANYWHERE}"}}

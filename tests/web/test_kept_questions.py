@@ -167,6 +167,7 @@ def test_of_many_answers_at_once_one_counts_and_the_others_are_told_it(
     assert len(events_of(desk, "waits", "approval_resolved")) == 1
 
 
+@pytest.mark.slow
 def test_a_question_of_a_run_in_another_process_is_answered_and_that_process_continues(
     root: Path, desk: Served
 ) -> None:
@@ -313,6 +314,7 @@ def test_a_store_that_is_none_is_refused(root: Path, place: str, message: str) -
     assert message in ended.err
 
 
+@pytest.mark.slow
 def test_projects_that_share_a_store_show_each_run_once_with_its_project(tmp_path: Path) -> None:
     folder = tmp_path / "agents"
     folder.mkdir()
@@ -415,6 +417,7 @@ def test_a_terminal_and_the_server_ask_the_same_and_the_second_is_told(root: Pat
             screen.close()
 
 
+@pytest.mark.slow
 def test_runs_in_postgresql_are_served(root: Path, postgres: Server) -> None:
     url = postgres.url()
     suspended(root, "waits", "--store", url)

@@ -374,6 +374,7 @@ def test_two_runs_are_compared(desk: Served) -> None:
     assert desk.http.get("/api/compare").status_code == 422
 
 
+@pytest.mark.slow
 def test_a_run_is_saved_as_a_test_of_its_project_by_its_owner_only(desk: Served) -> None:
     run = desk.start(entry="shop", input="What is tea?")
     desk.ended(run)
@@ -445,6 +446,7 @@ def test_the_description_names_every_route(desk: Served) -> None:
     assert named == routes | {("/api/session", "post")}
 
 
+@pytest.mark.slow
 def test_runs_of_another_process_are_listed_and_followed(desk: Served, tmp_path: Path) -> None:
     root = desk.service.projects[0].project.root
     words = [sys.executable, "-m", "llm_do.cli", "run", str(root), "--entry", "shop", "from elsewhere"]

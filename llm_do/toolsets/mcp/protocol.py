@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import httpx2
 from fastmcp.client.transports import ClientTransport, StdioTransport, StreamableHttpTransport
@@ -26,6 +26,9 @@ from typing_extensions import Unpack
 
 from llm_do.concurrency.worker_threads import run_in_worker
 from llm_do.project.tools.argument_schemas import find_unusable_part
+
+if TYPE_CHECKING:
+    import ssl
 
 __all__ = ["CommandTransport", "Findings", "UrlTransport"]
 
@@ -158,8 +161,13 @@ class UrlTransport(_OurSession, StreamableHttpTransport):
 
     def __init__(self, url: str, headers: dict[str, str], *, findings: Findings, seconds: float) -> None:
         def client(headers: Any = None, timeout: Any = None, auth: Any = None, **_: object) -> httpx2.AsyncClient:
-            # Redirects within the address's origin are followed by the transport itself.
+            from llm_do.models.connections.http_clients import shared_ssl_context
+
+            # Redirects within the address's origin are followed by the transport itself. As for providers, None is no
+            # context until one is needed: making one takes longer than a call of a local server.
+            verify: ssl.SSLContext = shared_ssl_context(url)  # pyright: ignore[reportAssignmentType]
             return httpx2.AsyncClient(
+                verify=verify,
                 headers=headers,
                 auth=auth,
                 timeout=timeout or httpx2.Timeout(seconds, read=_LONGEST_STREAM),

@@ -88,6 +88,7 @@ def state(tmp_path: Path) -> dict[str, str | None]:
     return {"LLM_DO_TRUST": None, "XDG_STATE_HOME": str(tmp_path / "state"), "SOME_KEY": "secret"}
 
 
+@pytest.mark.slow
 @each_row("name", COMMANDS)
 def test_no_command_that_looks_contacts_a_strange_folders_database(
     name: str, strange: Path, state: dict[str, str | None], listener: Listener

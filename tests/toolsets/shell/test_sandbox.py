@@ -305,6 +305,7 @@ def test_what_the_project_links_to_is_code_too(backend: str, root: Path) -> None
     assert (root / "build/impl.py").read_text() == "x = 1\n"
 
 
+@pytest.mark.slow
 def test_a_folder_with_very_much_code_is_kept_as_a_whole(backend: str, root: Path) -> None:
     (root / "big/static").mkdir(parents=True)
     for number in range(1100):
