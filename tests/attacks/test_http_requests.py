@@ -208,7 +208,9 @@ def site() -> Iterator[Site]:
 def results(urls: list[str], **options: Any) -> list[str]:
     """Get URLs, all approved, and return what the model got of each."""
     spec = agent("main", script([call("http_get", url=url) for url in urls], "done"), toolsets=[ToolsetRef("web")])
-    project = project_of([spec], toolsets={"web": BuiltinToolset("web", {"type": "http", **options})}, record=False)
+    project = project_of(
+        [spec], toolsets={"web": BuiltinToolset("web", {"type": "http", "timeout": 120, **options})}, record=False
+    )
     result = carry_out(Runtime(project, approvals="approve_all"))
     assert result.status == "completed", result.error
     parts = (part for message in result.messages for part in message.parts)
@@ -238,7 +240,7 @@ def test_what_servers_send_is_bounded_and_no_redirect_leads_away(site: Site, mon
     }
     slow = [name for name in ANSWERS if name == "slow"]
     quick = [name for name in ANSWERS if name not in slow]
-    found = dict(zip(quick, results([f"{site.url}/{name}" for name in quick], timeout=120, **options), strict=True))
+    found = dict(zip(quick, results([f"{site.url}/{name}" for name in quick], **options), strict=True))
     found |= zip(slow, results([f"{site.url}/{name}" for name in slow], timeout=0.5, **options), strict=True)
 
     wrong = {name: text[:300] for name, text in found.items() if ANSWERS[name][1] not in text}

@@ -20,7 +20,7 @@ from tests.support.web_server import Page, Received, Site, serve_pages
 
 
 def runtime_for(root: Path, site: Site, store: SqliteStore) -> Runtime:
-    config = {"type": "http", "private": [f"127.0.0.1:{site.port}"]}
+    config = {"type": "http", "private": [f"127.0.0.1:{site.port}"], "timeout": 120}
     calls = [
         call("http_get", url=f"{site.url}/read"),
         call("http_request", method="POST", url=f"{site.url}/write", body="x"),

@@ -56,7 +56,7 @@ def site() -> Iterator[Site]:
 
 
 def runtime_for(site: Site, *calls: Any, options: dict[str, Any] | None = None, **settings: Any) -> Runtime:
-    config = {"type": "http", "private": [f"127.0.0.1:{site.port}"], **(options or {})}
+    config = {"type": "http", "private": [f"127.0.0.1:{site.port}"], "timeout": 120, **(options or {})}
     spec = agent("main", script(*(list(calls) or ["done"]), "done"), toolsets=[ToolsetRef("api", prefix="")])
     rules, approvals = settings.pop("rules", None), settings.pop("approvals", "approve_all")
     if rules is not None:
