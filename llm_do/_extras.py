@@ -33,6 +33,7 @@ class _Extra(NamedTuple):
 
 
 EXTRAS: Mapping[str, _Extra] = {
+    "dbos": _Extra("dbos", ("dbos", "sqlalchemy")),
     "google": _Extra("google-genai", ("google.genai",)),
     "local": _Extra("xllamacpp", ("xllamacpp",)),
     "mcp": _Extra("mcp", ("mcp", "fastmcp")),

@@ -119,9 +119,10 @@ class InputRuns:
         except ReplayError as error:  # a secret has changed
             return await self._end(item.run_id, error, error.status)
         except UsageError:
-            if await self._status(item.ordinal) in ("stopped", "suspended"):
+            found = await self._item(item.ordinal)
+            if found.status in ("stopped", "suspended") and found.attempt == item.attempt:
                 raise
-            return None  # another process was faster
+            return None  # another process was faster, and may have been stopped again meanwhile
         return await self._settle(item.ordinal, result)
 
     async def _settle(self, ordinal: int, result: RunResult) -> RunResult | None:
@@ -129,7 +130,7 @@ class InputRuns:
         error = result.error
         if not isinstance(error, StoreError | ReplayError | RunInterruptedError):
             return result
-        status = await self._status(ordinal)
+        status = (await self._item(ordinal)).status
         if status not in UNENDED:
             return result
         if isinstance(error, RunTakenError):
@@ -144,9 +145,9 @@ class InputRuns:
         await self._store.end(run_id, status, self._seal.close(result_text(result)))
         return result
 
-    async def _status(self, ordinal: int) -> str:
-        found = await self._store.items(self.batch.id, after=ordinal - 1, most=1, results=False)
-        return found[0].status
+    async def _item(self, ordinal: int) -> BatchItem:
+        (found,) = await self._store.items(self.batch.id, after=ordinal - 1, most=1, results=False)
+        return found
 
     @property
     def _budget(self) -> Budget:

@@ -169,12 +169,16 @@ class Worker:
         found = False
         while self._ready and len(self._running) < self._concurrency and not self._stopped:
             runs, work = self._ready.popleft()
-            task = asyncio.ensure_future(self._carry_out(runs, work))
-            self._running[task] = work.run_id
-            self.counts.running += 1
-            task.add_done_callback(self._end)
+            self._start(runs, work)
             found = True
         return found
+
+    def _start(self, runs: InputRuns, work: ClaimedInput | BatchItem) -> asyncio.Task[None]:
+        task = asyncio.ensure_future(self._carry_out(runs, work))
+        self._running[task] = work.run_id
+        self.counts.running += 1
+        task.add_done_callback(self._end)
+        return task
 
     async def _look(self) -> None:
         """Look for work: runs that were stopped first, then inputs, and a few more than there is room for."""

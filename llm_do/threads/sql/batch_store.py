@@ -6,7 +6,7 @@ The SQL is in `durable.batch_rows`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from llm_do.runtime.record.store.batches import BatchInput, BatchItem, BatchRecord, BatchSummary, Taken
@@ -39,14 +39,14 @@ class SqlBatches:
         """Put inputs on the queue; one that is there already stays as it is."""
         await self._write(lambda db: batch_rows.put(db, batch_id, inputs))
 
-    async def take(self, batch_id: str, most: int) -> Taken:
+    async def take(self, batch_id: str, most: int, run_id: str | None = None) -> Taken:
         """Claim inputs that no process has, the first ones first."""
         opened = self._opened
         with opened.claiming:
             # Until the claims are known, a recovery in the same process must not take them for those of a dead one.
             opened.taking += 1
         try:
-            taken = await self._write(lambda db: batch_rows.take(db, batch_id, most, opened.owners.claim()))
+            taken = await self._write(lambda db: batch_rows.take(db, batch_id, most, opened.owners.claim(), run_id))
             opened.claimed.update(each.run_id for each in taken.inputs)
             return taken
         except asyncio.CancelledError:  # the job still claims them, and nothing would begin their runs
@@ -79,6 +79,15 @@ class SqlBatches:
             await self._write(lambda db: batch_rows.give_back(db, own, owner))
             self._opened.claimed.difference_update(own)
 
+    async def owner(self) -> str:
+        """Mark this process as alive, and return the id that its runs have."""
+        return await self._write(lambda _: self._opened.owners.claim())
+
+    async def gone(self, owners: Collection[str]) -> set[str]:
+        """Which of these processes aren't alive."""
+        alive = self._opened.owners.alive
+        return await self._read(lambda db: {each for each in owners if not alive(db, each)}) if owners else set()
+
     # -- batches
 
     async def begin(self, batch: BatchRecord) -> BatchRecord:
@@ -108,6 +117,14 @@ class SqlBatches:
     async def left(self, batch_id: str, *, waiting: bool = True) -> list[BatchItem]:
         """Return the begun runs of a batch that no process has, in order; also those that wait for a person."""
         return await self._read(lambda db: batch_rows.left(db, batch_id, waiting=waiting))
+
+    async def due(self, batch_id: str, most: int) -> list[BatchItem]:
+        """Return runs that could be carried out now: those that were left, then inputs as far as the budget allows."""
+        return await self._read(lambda db: batch_rows.due(db, batch_id, most))
+
+    async def find(self, run_id: str) -> tuple[str, BatchItem] | None:
+        """Return the batch and the state of a run, if it belongs to one."""
+        return await self._read(lambda db: batch_rows.find(db, run_id))
 
     async def running(self, batch_id: str) -> int:
         """Count the runs of a batch that processes have, after dealing with those whose process is gone."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 from llm_do._startup.frozen import frozen
 from llm_do.cli.actions.run_action import carry_out, link, prepare
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from llm_do.durable.worker import Worker, WorkerCounts
     from llm_do.runtime.record.store.batches import BatchRecord
 
-__all__ = ["WorkerOptions", "start"]
+__all__ = ["EngineOptions", "WorkerOptions", "start"]
 
 GRACE = 30.0
 """Seconds that requests and calls have to end after a signal."""
@@ -37,6 +37,21 @@ SHOWN_FAILURES = 3
 
 
 @frozen
+class EngineOptions:
+    """What hands out the runs.
+
+    Args:
+        name: The engine: `rows` of the store, or `dbos`.
+        total: Runs at once in all workers; only an engine knows of the others.
+        per_minute: Runs that begin within a minute, in all workers.
+    """
+
+    name: Literal["rows", "dbos"] = "rows"
+    total: int | None = None
+    per_minute: int | None = None
+
+
+@frozen
 class WorkerOptions:
     """What a worker works on.
 
@@ -45,12 +60,14 @@ class WorkerOptions:
         concurrency: Runs at once.
         batch: The only batch to work on.
         exit_when_empty: Whether it ends when nothing is left to do.
+        engine: What hands out the runs.
     """
 
     project: str | None
     concurrency: int
     batch: str | None
     exit_when_empty: bool
+    engine: EngineOptions = EngineOptions()
 
 
 def start(what: WorkerOptions, options: CommandOptions) -> int:
@@ -61,12 +78,22 @@ def start(what: WorkerOptions, options: CommandOptions) -> int:
 def _work(what: WorkerOptions, options: CommandOptions, results: Results, interrupts: Interrupts) -> int:
     if what.batch == "":
         raise UsageError("--batch is empty", hint="Leave it out to work on every batch of the project.")
+    _check_engine(what.engine)
     prepare(otel=options.otel)
     project = link(project_at(what.project, options.input.named, quiet=options.output.quiet), options, continues=True)
     from llm_do.cli.actions.session import Session
 
     session = Session(project, options.session, options.output, results, interrupts, asks=False)
     return session.serve(_Working(session, what, interrupts, quiet=options.output.quiet).carry_out)
+
+
+def _check_engine(engine: EngineOptions) -> None:
+    if engine.name == "rows" and (engine.total is not None or engine.per_minute is not None):
+        option = "--total" if engine.total is not None else "--per-minute"
+        raise UsageError(
+            f"{option} is a limit over all workers, which only an engine knows of",
+            hint="Add `--engine dbos`, or limit each worker with --concurrency.",
+        )
 
 
 class _Working:
@@ -88,26 +115,14 @@ class _Working:
 
     async def carry_out(self) -> int:
         """Work, and return the exit code."""
-        from llm_do.durable.worker import Worker
-
-        runtime = self._session.runtime
-        recorder = runtime.shared.recorder()
-        worker = Worker(
-            runtime,
-            recorder.batches(),
-            concurrency=self._what.concurrency,
-            batch=self._what.batch,
-            until_empty=self._what.exit_when_empty,
-            notice=self._say,
-            on_failure=self._fail,
-        )
+        worker = self._worker()
         await worker.check()
         loop = asyncio.get_running_loop()
         self._interrupts.patience = GRACE + PATIENCE
         self._interrupts.stop = lambda: _soon(loop, partial(self._stop, loop, worker))
         if self._interrupts.signum is not None:
             self._stop(loop, worker)
-        self._tell(f"working on {self._work_name()}, {self._what.concurrency} runs at once")
+        self._tell(f"working on {self._work_name()}, {self._limits()}")
         reporting = asyncio.ensure_future(self._report(worker.counts))
         try:
             await worker.work()
@@ -119,9 +134,35 @@ class _Working:
             return self._interrupts.exit_code
         return 0
 
+    def _worker(self) -> Worker:
+        from llm_do.durable.worker import Worker
+
+        what, runtime = self._what, self._session.runtime
+        options: dict[str, Any] = {
+            "session": runtime,
+            "store": runtime.shared.recorder().batches(),
+            "concurrency": what.concurrency,
+            "batch": what.batch,
+            "until_empty": what.exit_when_empty,
+            "notice": self._say,
+            "on_failure": self._fail,
+        }
+        if what.engine.name == "rows":
+            return Worker(**options)
+        from llm_do.cli.actions.batches.dbos_worker import dbos_worker
+
+        return dbos_worker(what.engine, options)
+
     def _work_name(self) -> str:
         root = self._session.runtime.project.root
         return f"batch {self._what.batch} of {root}" if self._what.batch is not None else f"batches of {root}"
+
+    def _limits(self) -> str:
+        engine = self._what.engine
+        parts = [f"{self._what.concurrency} runs at once"]
+        parts += [f"{engine.total} in all workers"] if engine.total is not None else []
+        parts += [f"{engine.per_minute} begun a minute"] if engine.per_minute is not None else []
+        return ", ".join(parts)
 
     def _stop(self, loop: asyncio.AbstractEventLoop, worker: Worker) -> None:
         worker.stop()

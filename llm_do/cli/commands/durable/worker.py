@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -35,6 +35,20 @@ def worker(
     exit_when_empty: Annotated[
         bool, typer.Option("--exit-when-empty", help="End when nothing is left to do, instead of waiting for more.")
     ] = False,
+    engine: Annotated[
+        Literal["rows", "dbos"],
+        typer.Option(
+            "--engine", help="What hands out the runs: the store's own rows, or DBOS, with limits over all workers."
+        ),
+    ] = "rows",
+    total: Annotated[
+        int | None,
+        typer.Option("--total", metavar="N", min=1, help="Runs at once in all workers; with --engine dbos."),
+    ] = None,
+    per_minute: Annotated[
+        int | None,
+        typer.Option("--per-minute", metavar="N", min=1, help="Runs that begin within a minute; with --engine dbos."),
+    ] = None,
 ) -> int:
     """Carry out the inputs that are on the queue, beside other workers.
 
@@ -46,7 +60,9 @@ def worker(
     Examples:
       llm-do worker --store postgresql://db/jobs
       llm-do worker . --concurrency 50 --batch receipts --exit-when-empty
+      llm-do worker --store postgresql://db/jobs --engine dbos --total 40 --per-minute 600
     """
-    from llm_do.cli.actions.batches.worker_action import WorkerOptions, start
+    from llm_do.cli.actions.batches.worker_action import EngineOptions, WorkerOptions, start
 
-    return start(WorkerOptions(project, concurrency, batch, exit_when_empty), options)
+    carrier = EngineOptions(engine, total, per_minute)
+    return start(WorkerOptions(project, concurrency, batch, exit_when_empty, carrier), options)

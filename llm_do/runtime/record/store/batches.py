@@ -6,7 +6,7 @@ by `Claims`, and may forget or repeat itself.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from llm_do._startup.frozen import frozen
@@ -106,12 +106,14 @@ class BatchItem:
         run_id: The run.
         status: `queued`, `running`, `stopped`, `suspended`, or how it ended.
         result: Its result as JSON text with its secrets sealed; None if it hasn't ended or wasn't asked for.
+        attempt: The number of its last attempt; 0 if it hasn't begun.
     """
 
     ordinal: int
     run_id: str
     status: str
     result: str | None = None
+    attempt: int = 0
 
 
 @frozen
@@ -136,12 +138,13 @@ class Claims(Protocol):
         """Put inputs on the queue; one that is there already stays as it is."""
         ...
 
-    async def take(self, batch_id: str, most: int) -> Taken:
+    async def take(self, batch_id: str, most: int, run_id: str | None = None) -> Taken:
         """Claim inputs that no process has, the first ones first.
 
         Args:
             batch_id: The batch.
             most: How many at most.
+            run_id: The only one to claim; None for any.
 
         Returns:
             The inputs. With a budget, an input is only claimed while what has been used and what all unfinished runs
@@ -155,6 +158,14 @@ class Claims(Protocol):
 
     async def give_back(self, run_ids: Sequence[str]) -> None:
         """Put claimed inputs back on the queue whose runs haven't begun."""
+        ...
+
+    async def owner(self) -> str:
+        """Mark this process as alive, and return the id that its runs have; another one once its mark was lost."""
+        ...
+
+    async def gone(self, owners: Collection[str]) -> set[str]:
+        """Which of these processes, by the ids that `owner` has returned there, aren't alive."""
         ...
 
 
@@ -195,6 +206,14 @@ class BatchStore(Claims, Protocol):
             batch_id: The batch.
             waiting: Also those with a question that no one has answered yet.
         """
+        ...
+
+    async def due(self, batch_id: str, most: int) -> list[BatchItem]:
+        """Return runs that could be carried out now: those that were left, then inputs as far as the budget allows."""
+        ...
+
+    async def find(self, run_id: str) -> tuple[str, BatchItem] | None:
+        """Return the batch and the state of a run, if it belongs to one."""
         ...
 
     async def running(self, batch_id: str) -> int:

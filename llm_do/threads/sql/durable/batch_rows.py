@@ -24,7 +24,9 @@ from llm_do.threads.sql.database import Database
 __all__ = [
     "add",
     "charge",
+    "due",
     "end",
+    "find",
     "give_back",
     "is_claimed",
     "items",
@@ -99,26 +101,54 @@ def put(db: Database, batch_id: str, inputs: Sequence[BatchInput]) -> None:
     )
 
 
-def take(db: Database, batch_id: str, most: int, owner: str) -> Taken:
-    """Claim inputs that no process has, as far as the budget allows."""
+def take(db: Database, batch_id: str, most: int, owner: str, run_id: str | None = None) -> Taken:
+    """Claim inputs that no process has, or one of them, as far as the budget allows."""
     room = _room(db, batch_id)
     if room is not None and room < most:
         if room < 1:
             waits = db.execute("SELECT 1 FROM runs WHERE batch = ? AND status = 'queued' LIMIT 1", (batch_id,))
             return Taken(over_budget=waits.fetchone() is not None)
         most = room
+    only, values = ("", [batch_id]) if run_id is None else (" AND id = ?", [batch_id, run_id])
     claimed = db.execute(
         "UPDATE runs SET status = 'running', owner = ? WHERE status = 'queued' AND id IN (SELECT id FROM runs"
-        " WHERE batch = ? AND status = 'queued' ORDER BY ordinal LIMIT ?) RETURNING id, ordinal, input",
-        (owner, batch_id, most),
+        f" WHERE batch = ? AND status = 'queued'{only} ORDER BY ordinal LIMIT ?) RETURNING id, ordinal, input",
+        (owner, *values, most),
     ).fetchall()
     return Taken(tuple(sorted((ClaimedInput(*row) for row in claimed), key=lambda each: each.ordinal)))
+
+
+def due(db: Database, batch_id: str, most: int) -> list[BatchItem]:
+    """Return what could be carried out now. It claims nothing, so what it says of the budget decides nothing."""
+    begun = left(db, batch_id, waiting=False)[:most]
+    room = _budget_room(db, batch_id)
+    free = most - len(begun) if room is None else min(most - len(begun), room)
+    if free < 1:
+        return begun
+    rows = db.execute(
+        "SELECT ordinal, id, status FROM runs WHERE batch = ? AND status = 'queued' ORDER BY ordinal LIMIT ?",
+        (batch_id, free),
+    )
+    return [*begun, *(BatchItem(*row) for row in rows)]
+
+
+def find(db: Database, run_id: str) -> tuple[str, BatchItem] | None:
+    """Return the batch and the state of a run."""
+    row = db.execute(
+        "SELECT batch, ordinal, id, status, NULL, attempt FROM runs WHERE id = ? AND batch IS NOT NULL AND ordinal > 0",
+        (run_id,),
+    ).fetchone()
+    return (row[0], BatchItem(*row[1:])) if row is not None else None
 
 
 def _room(db: Database, batch_id: str) -> int | None:
     """How many more runs the budget lets start; None for any number."""
     # Where transactions run side by side, the lock on the row lets one at a time decide.
     db.execute("UPDATE batches SET used = used WHERE id = ? AND budget IS NOT NULL", (batch_id,))
+    return _budget_room(db, batch_id)
+
+
+def _budget_room(db: Database, batch_id: str) -> int | None:
     batch = read(db, batch_id)
     if batch is None or batch.budget is None or not batch.budget_each:
         return None
@@ -172,8 +202,8 @@ def summary(db: Database, batch_id: str) -> BatchSummary:
 def items(db: Database, batch_id: str, after: int, most: int, *, results: bool) -> list[BatchItem]:
     """Return where the inputs after a place are."""
     rows = db.execute(
-        f"SELECT ordinal, id, status, {'result' if results else 'NULL'} FROM runs WHERE batch = ? AND ordinal > ?"
-        " ORDER BY ordinal LIMIT ?",
+        f"SELECT ordinal, id, status, {'result' if results else 'NULL'}, attempt FROM runs"
+        " WHERE batch = ? AND ordinal > ? ORDER BY ordinal LIMIT ?",
         (batch_id, after, most),
     )
     return [BatchItem(*row) for row in rows]
@@ -190,7 +220,7 @@ def with_work(db: Database) -> list[BatchRecord]:
 def left(db: Database, batch_id: str, *, waiting: bool) -> list[BatchItem]:
     """Return the begun runs of a batch that no process has."""
     rows = db.execute(
-        f"SELECT ordinal, id, status FROM runs WHERE batch = ? AND {_UNFINISHED} AND status <> 'running'"
+        f"SELECT ordinal, id, status, NULL, attempt FROM runs WHERE batch = ? AND {_UNFINISHED} AND status <> 'running'"
         f"{'' if waiting else f' AND NOT {_WAITS}'} ORDER BY ordinal",
         (batch_id,),
     )
