@@ -1,7 +1,8 @@
 """Makes the pictures of the documents: `make pictures`, or `python docs/pictures/make.py NAME ...` for some.
 
 `approval` and `receipts` are real runs in a pseudo-terminal; `receipts` needs the local model's weights
-(`llm-do models pull`). `page` is such a run in Chromium. `benchmarks` draws `benchmarks/results.txt`.
+(`llm-do models pull`). `durable` is one that is killed and resumed, and `page` one in Chromium. `benchmarks` draws
+`benchmarks/results.txt`.
 """
 
 from __future__ import annotations
@@ -9,10 +10,13 @@ from __future__ import annotations
 import io
 import os
 import re
+import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import pexpect
@@ -57,16 +61,7 @@ def run(
         for name, text in (files or {}).items():
             (examples / name).parent.mkdir(parents=True, exist_ok=True)
             (examples / name).write_text(text, encoding="utf-8")
-        environment = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
-        terminal = pexpect.spawn(
-            sys.executable,
-            ["-m", "llm_do.cli", *command.split()],
-            cwd=folder,
-            env={**environment, "TERM": "xterm-256color", "PYTHONPATH": str(ROOT)},
-            dimensions=(ROWS, COLUMNS),
-            encoding="utf-8",
-            timeout=SECONDS,
-        )
+        terminal = start(command, folder)
         for asked, typed in answers.items():
             terminal.expect(asked)
             stream.feed(f"{terminal.before}{terminal.after}")
@@ -79,6 +74,20 @@ def run(
     if terminal.exitstatus != 0:
         raise SystemExit(f"llm-do {command} ended with {terminal.exitstatus}:\n" + "\n".join(screen.display))
     return screen
+
+
+def start(command: str, folder: str) -> pexpect.spawn[str]:
+    """Start `llm-do ...` in a folder, in a terminal of its own."""
+    environment = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+    return pexpect.spawn(
+        sys.executable,
+        ["-m", "llm_do.cli", *shlex.split(command)],
+        cwd=folder,
+        env={**environment, "TERM": "xterm-256color", "PYTHONPATH": str(ROOT), "LLM_DO_TRUST": "1"},
+        dimensions=(ROWS, COLUMNS),
+        encoding="utf-8",
+        timeout=SECONDS,
+    )
 
 
 def styled(screen: pyte.Screen) -> Text:
@@ -109,6 +118,40 @@ def draw(name: str, command: str, answers: dict[str, str], files: dict[str, str]
     console.print(Text(f"$ llm-do {command}", style="bold"))
     console.print(styled(run(command, answers, files)))
     (FOLDER / f"{name}.svg").write_text(picture(console, name, "llm-do"), encoding="utf-8")
+
+
+def draw_durable() -> None:
+    """Write `durable.svg`: a run that is killed while it pays, and is asked about and finished by another process."""
+    console = Console(record=True, width=COLUMNS, file=io.StringIO())
+
+    def show(command: str, screen: pyte.Screen) -> None:
+        console.print(Text(f"$ llm-do {command}", style="bold"))
+        console.print(styled(screen))
+
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in RENT.items():
+            (Path(folder) / "rent" / name).parent.mkdir(exist_ok=True)
+            (Path(folder) / "rent" / name).write_text(text, encoding="utf-8")
+        command, screen = 'run rent "Pay the rent." --durable --run-id rent-12', pyte.Screen(COLUMNS, ROWS)
+        stream, terminal = pyte.Stream(screen), start(command, folder)
+        while not (Path(folder) / "rent" / "paid").exists() or "pay(" not in "".join(screen.display):
+            with suppress(pexpect.TIMEOUT):
+                stream.feed(terminal.read_nonblocking(10_000, 0.2))
+        terminal.kill(signal.SIGKILL)
+        terminal.wait()
+        show(command, screen)
+        console.print(Text("Killed"))
+        command, screen = "resume rent-12 -p rent", pyte.Screen(COLUMNS, ROWS)
+        stream, terminal = pyte.Stream(screen), start(command, folder)
+        terminal.expect("answer: ")
+        stream.feed(f"{terminal.before}{terminal.after}")
+        terminal.sendline("2")
+        stream.feed(terminal.read())
+        terminal.close()
+        show(command, screen)
+    if terminal.exitstatus != 0:
+        raise SystemExit(f"llm-do {command} ended with {terminal.exitstatus}")
+    (FOLDER / "durable.svg").write_text(picture(console, "durable", "llm-do"), encoding="utf-8")
 
 
 def draw_page() -> None:
@@ -172,17 +215,44 @@ MINUTES = """\
 """
 """An earlier version of what the example writes, so that there is a change to show."""
 
+RENT = {
+    "main.agent": "---\nname: clerk\nmodel: script:answers.yaml\ntools: [pay]\n---\nPay what is due, and say so.\n",
+    "project.json": '{"version": 1, "entry": {"agent": "clerk"}, "agent_files": ["*.agent"],'
+    ' "python_files": ["bank.py"]}',
+    "answers.yaml": "- tools: [{name: pay, args: {to: landlord, amount: 1200}}]\n- text: The rent is paid.\n",
+    "bank.py": """\
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from llm_do import tool
+
+
+@tool(approval="allow")
+def pay(to: str, amount: int) -> str:
+    Path(__file__).with_name("paid").touch()
+    time.sleep(60)
+    return f"paid {amount} to {to}"
+
+
+TOOLS = [pay]
+""",
+}
+"""A project whose bank takes its time."""
+
 RUNS = {
     "approval": ("run examples/approvals", {"allow\\? ": "y"}, {"approvals/out/minutes.md": MINUTES}),
     "receipts": ("run examples/receipts", dict[str, str](), dict[str, str]()),
 }
 
 if __name__ == "__main__":
-    for wanted in sys.argv[1:] or [*RUNS, "page", "benchmarks"]:
+    for wanted in sys.argv[1:] or [*RUNS, "durable", "page", "benchmarks"]:
         if wanted == "benchmarks":
             report = (ROOT / "benchmarks/results.txt").read_text(encoding="utf-8")
             (FOLDER / "benchmarks.svg").write_text(plot(report), encoding="utf-8")
         elif wanted == "page":
             draw_page()
+        elif wanted == "durable":
+            draw_durable()
         else:
             draw(wanted, *RUNS[wanted])
