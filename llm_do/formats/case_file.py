@@ -15,6 +15,7 @@ from pydantic import ConfigDict, Discriminator, Field, Tag
 from llm_do.diagnostics.codes import cases as problems
 from llm_do.diagnostics.diagnostic import Diagnostic
 from llm_do.errors import Status
+from llm_do.formats.memory_scopes import MemoryScope
 from llm_do.formats.shared_parts import CassetteOptions
 from llm_do.formats.syntax.source import KeyPath, Node, Source
 from llm_do.formats.syntax.yaml_nodes import parse_yaml
@@ -153,6 +154,10 @@ class DefaultsFile(Strict):
     )
     thread: Opt[Text] = Field(default=None, description="The id of a thread, kept in memory, that the run belongs to.")
     user: Opt[Text] = Field(default=None, description="The id of the user that the run belongs to.")
+    remembered: dict[MemoryScope, list[Text]] = Field(
+        default_factory=dict[MemoryScope, list[Text]],
+        description="What agents remember before the run, by scope; nothing by default.",
+    )
     copy_: Opt[Literal["project", "none"]] = Field(
         default=None,
         alias="copy",

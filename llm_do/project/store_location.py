@@ -17,7 +17,7 @@ from llm_do.errors import UsageError
 if TYPE_CHECKING:
     from llm_do.project.project import Project
 
-__all__ = ["expand", "is_database", "is_own_file", "variables", "with_store"]
+__all__ = ["expand", "is_database", "is_own_file", "shared_name", "variables", "with_store"]
 
 _SCHEMES = ("postgresql://", "postgres://")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -36,6 +36,11 @@ def is_database(store: str) -> bool:
 def is_own_file(store: str) -> bool:
     """Whether a project's records are in its own file: `memory` keeps threads only."""
     return store in ("sqlite", "memory")
+
+
+def shared_name(project: Project) -> str:
+    """What tells a project from others in a store that several share: its name, or that of its folder."""
+    return project.name or project.root.resolve().name
 
 
 def variables(store: str) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from llm_do.errors import StoreError
-from llm_do.project.store_location import is_own_file, with_store
+from llm_do.project.store_location import is_own_file, shared_name, with_store
 from llm_do.runtime.record.recording import RecordedRun
 from llm_do.runtime.record.redaction import Redactor, redactor
 from llm_do.runtime.record.store.memories import ProjectMemories
@@ -110,7 +110,7 @@ class StoreRecorder:
             raise fault
         else:
             store = open_store(project)
-        return ProjectMemories(store.memories, "" if own else project.name or project.root.resolve().name)
+        return ProjectMemories(store.memories, "" if own else shared_name(project))
 
     async def project_files(self, run_id: str) -> ProjectRow | None:
         """The files of the project that a durable run began with; None if they weren't kept."""

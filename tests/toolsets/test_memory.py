@@ -311,6 +311,30 @@ def test_tests_have_a_memory_of_their_own_unless_they_name_a_store(tmp_path: Pat
     assert len(kept(real)) == 2
 
 
+def test_a_test_says_what_is_remembered_before_it(tmp_path: Path) -> None:
+    answers = "- tools: [{name: recall, args: {}}]\n- text: '{tool}'\n"
+    test = """\
+defaults: {model: 'script:answers.yaml', user: ann, thread: t, remembered: {project: [Of all.]}}
+tests:
+  - name: remembers
+    input: x
+    remembered: {user: [Of Ann., Of Ann too.], thread: [Of the thread.]}
+    expect: {output: {contains: [Of Ann., Of Ann too., Of the thread.], lacks: Of all.}}
+"""
+    root = write_files(tmp_path, {**DESK, "answers.yaml": answers, "tests/desk.test.yaml": test})
+    assert result(root).status == "passed"
+
+    write_files(root, {"tests/desk.test.yaml": test.replace("user: ann, ", "")})
+    ((failure,), status) = (result(root).failures, result(root).status)
+    assert (status, failure.line) == ("error", 3)
+    assert failure.what == "the test says what is remembered of a user, and has no `user`"
+
+    other = test.replace("    remembered:", "    #").replace("user: ann, ", "").replace("contains", "lacks", 1)
+    other = other.replace("lacks: Of all.", "contains: Of all.")
+    write_files(root, {"tests/desk.test.yaml": other})
+    assert result(root).status == "passed"
+
+
 def test_a_memory_needs_no_manifest_and_its_options_are_checked(tmp_path: Path) -> None:
     root = write_files(tmp_path, {"main.agent": agent_text("main", "toolsets:\n  - memory: {scopes: [], size: 3}")})
 

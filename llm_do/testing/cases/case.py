@@ -12,6 +12,7 @@ from llm_do.formats.case_file import AtMost, CaseFile, ColumnFile, DefaultsFile,
 from llm_do.linker.sources.test_files import CASSETTES, ENDING, FOLDER, TestSource
 
 if TYPE_CHECKING:
+    from llm_do.formats.memory_scopes import MemoryScope
     from llm_do.formats.syntax.source import KeyPath
     from llm_do.runtime.approval.broker import Answer, ApprovalMode
 
@@ -133,6 +134,11 @@ class Case:
     def user(self) -> str | None:
         """The id of its user."""
         return self.written.user or self.defaults.user
+
+    @property
+    def remembered(self) -> Mapping[MemoryScope, Sequence[str]]:
+        """What its agents remember before the run."""
+        return self.written.remembered or self.defaults.remembered
 
     @property
     def inputs(self) -> list[object]:

@@ -19,6 +19,7 @@ from llm_do.errors import LlmDoError, ModelUnavailableError, ProviderError, Repl
 from llm_do.runtime.record.results import Usage
 from llm_do.testing.cases.expectations import Ran, check_run, miss_failure
 from llm_do.testing.cases.offline_transport import OfflineTransport, is_scripted
+from llm_do.testing.cases.remembered import store_of
 from llm_do.testing.cases.replay_failures import replay_failure
 from llm_do.testing.cases.results import CaseResult, CaseStatus, Failure, cost_note
 from llm_do.testing.cases.workspace import Workspace, open_workspace
@@ -184,6 +185,7 @@ def _run(case: Case, plan: Plan, workspace: Workspace, transport: _Transport) ->
         entry=case.entry,
         thread_id=case.thread,
         user_id=case.user,
+        store=store_of(case, workspace.project) if case.remembered else None,
         model=plan.model or column.model or case.model,
         models={**case.models, **column.models, **plan.models} or None,
         run_timeout=case.seconds if own is None else min(own, case.seconds),
