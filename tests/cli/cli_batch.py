@@ -40,7 +40,7 @@ LIBRARIES = (
 )
 """What a run imports late of the libraries, apart from servers' clients and telemetry."""
 
-LEFT_OUT = ("__main__", "llm_do.pytest_plugin", "llm_do.toolsets.mcp", "telemetry")
+LEFT_OUT = ("__main__", "dbos_engine", "llm_do.pytest_plugin", "llm_do.toolsets.mcp", "telemetry")
 """Modules of ours that need what no call here needs."""
 
 
