@@ -85,10 +85,30 @@ class Lock:
     Args:
         servers: The reviewed servers, by toolset.
         approvals: What a person allowed, in the file's order.
+        packages: The versions of installed packages whose toolsets and models the project uses.
     """
 
     servers: Mapping[str, LockedServer] = field(default_factory=dict[str, LockedServer])
     approvals: tuple[LockedApproval, ...] = ()
+    packages: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def package_changes(self, packages: Mapping[str, str]) -> list[str]:
+        """How packages differ from the lock, each as a sentence without an end.
+
+        Example:
+            >>> Lock(packages={"acme": "1.0", "old": "1.0"}).package_changes({"acme": "1.1", "new": "2.0"})
+            ['acme: version 1.1 instead of 1.0', 'new: new package, version 2.0', 'old: the package is no longer used']
+        """
+        found: list[str] = []
+        for name in sorted({*self.packages, *packages}):
+            before, now = self.packages.get(name), packages.get(name)
+            if now is None:
+                found.append(f"{name}: the package is no longer used")
+            elif before is None:
+                found.append(f"{name}: new package, version {now}")
+            elif before != now:
+                found.append(f"{name}: version {now} instead of {before}")
+        return found
 
     def rules(self, day: datetime.date) -> tuple[Rule, ...]:
         """The rules that hold on a day."""

@@ -65,6 +65,7 @@ class _Lock(Strict):
     version: Literal[1]
     servers: dict[str, _Server] = Field(default_factory=dict)
     approvals: list[_Approval] = Field(default_factory=list[_Approval])
+    packages: dict[str, Text] = Field(default_factory=dict[str, Text])
 
 
 def parse_lock(text: str, today: datetime.date, file: str = FILE) -> Parsed[Lock]:
@@ -96,7 +97,8 @@ def parse_lock(text: str, today: datetime.date, file: str = FILE) -> Parsed[Lock
         return parse_result(None, node, found)
     servers = {name: _server(name, server, node, found) for name, server in value.servers.items()}
     approvals = [_approval(entry, index, node, today, found) for index, entry in enumerate(value.approvals)]
-    return parse_result(Lock(servers, tuple(each for each in approvals if each is not None)), node, found)
+    allowed = tuple(each for each in approvals if each is not None)
+    return parse_result(Lock(servers, allowed, value.packages), node, found)
 
 
 def _server(name: str, entry: _Server, node: Node, found: list[Diagnostic]) -> LockedServer:
@@ -179,7 +181,11 @@ def server_entry(server: LockedServer) -> dict[str, Any]:
     return {**server.address, "tools": {own: _tool_entry(tool) for own, tool in server.tools.items()}}
 
 
-def write_lock(servers: Mapping[str, Mapping[str, Any]], approvals: Iterable[Mapping[str, Any]]) -> str:
+def write_lock(
+    servers: Mapping[str, Mapping[str, Any]],
+    approvals: Iterable[Mapping[str, Any]],
+    packages: Mapping[str, str] | None = None,
+) -> str:
     """Return the text of the file; identical entries are written once.
 
     Example:
@@ -200,6 +206,7 @@ def write_lock(servers: Mapping[str, Mapping[str, Any]], approvals: Iterable[Map
         "version": 1,
         "servers": dict(servers),
         "approvals": [kept[key] for key in sorted(kept, key=lambda key: _order(kept[key], key))],
+        **({"packages": dict(packages)} if packages else {}),
     }
     return json.dumps(data, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from llm_do.linker.analysis.published import UnreadToolset
 from llm_do.linker.analysis.survey import without_unread
 from llm_do.linker.checks.store_checks import check_store
 from llm_do.linker.linked import Linked
@@ -54,6 +55,7 @@ def assemble(linked: Linked, entry: EntrySpec | None, policy: Policy) -> Project
         assertions = link_assertions(files, linked.names)
     if entry is None:
         return None
+    unread = bool(linked.python.unread or linked.names.unread_packages)
     return Project(
         root=files.root,
         entry=entry,
@@ -68,8 +70,8 @@ def assemble(linked: Linked, entry: EntrySpec | None, policy: Policy) -> Project
         allow_cli_input=manifest.allow_cli_input,
         policy=policy,
         policy_function=function,
-        assertions=() if linked.python.unread else assertions,  # nothing is proved of tools that are unknown
-        bounds=Bounds() if linked.python.unread else _bounds(manifest.bounds, files),
+        assertions=() if unread else assertions,  # nothing is proved of tools that are unknown
+        bounds=Bounds() if unread else _bounds(manifest.bounds, files),
         hooks=hooks,
         context_providers=providers,
         threads=threads_spec(manifest.threads),
@@ -109,7 +111,8 @@ def _without_manifest(linked: Linked, entry: EntrySpec) -> Project:
 
 def _registry(linked: Linked) -> Registry:
     taken = linked.names.taken
-    return Registry(without_unread(taken) if linked.python.unread else taken)
+    read = {name: item for name, item in taken.items() if not isinstance(item.value, UnreadToolset)}
+    return Registry(without_unread(read) if linked.python.unread or len(read) < len(taken) else taken)
 
 
 def _paths(linked: Linked) -> list[Path]:

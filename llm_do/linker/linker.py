@@ -19,6 +19,7 @@ from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.errors import LinkError
 from llm_do.formats.lock import FILE as LOCK
 from llm_do.linker.analysis.inventory import AgentTools, Origin
+from llm_do.linker.analysis.published import register_published
 from llm_do.linker.analysis.survey import LeftOut, Survey, left_out, survey
 from llm_do.linker.assembled_project import assemble
 from llm_do.linker.checks.agent_checks import CHECKS, check_agent, check_environment, check_template
@@ -99,8 +100,9 @@ def check_project(path: Path | ProjectLocation, *, watch: Watch | None = None) -
                 linked.python.space.forget()
             if not is_open(files.root):
                 taken, unread = linked.names.taken, linked.python.unread
-                seen = survey(files, taken, unread)
-                missing = left_out(files, taken, unread)
+                packages = linked.names.unread_packages
+                seen = survey(files, taken, unread, packages)
+                missing = left_out(files, taken, unread, packages)
                 return LinkReport(project, _sorted(found), files.root, missing, seen)
     return LinkReport(project, _sorted(found), files.root)
 
@@ -111,6 +113,7 @@ def _finish(linked: Linked, found: list[Diagnostic]) -> Project | None:
     _register_exports(linked)
     _register_toolsets(linked)
     register_flows(linked.files, linked.names, linked.references)
+    register_published(linked.names)
     agents = every_agent(linked.names.taken)
     linked.skills = link_skills(linked.files, agents, linked.files.agents, linked.names.faults)
     check_flows(linked.files, linked.names)
@@ -131,6 +134,8 @@ def _finish(linked: Linked, found: list[Diagnostic]) -> Project | None:
     found += [*linked.files.new_code.diagnostics(), *read.diagnostics]
     if project is None or _has_errors(found):
         return None
+    if linked.names.packages:
+        project = replace(project, packages=dict(linked.names.packages))
     if read.lock is not None:
         project = replace(project, lock=read.lock, files=[*project.files, project.root / LOCK])
     # What unread files use can't be known, so nothing counts as unused.

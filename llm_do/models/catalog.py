@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from llm_do._entry_points import find_published
 from llm_do._extras import has_extra, install_command
 from llm_do._startup.frozen import frozen
 from llm_do.errors import ModelUnavailableError
@@ -60,6 +61,7 @@ def available_models(environ: Mapping[str, str] | None = None) -> list[ModelInfo
         ModelInfo("script:PATH", usable=True),
         ModelInfo("test", usable=True),
         *(ModelInfo(f"{prefix}:NAME", usable=True) for prefix in registered_prefixes()),
+        *_published(),
         *providers,
     ]
 
@@ -84,6 +86,12 @@ def declared_aliases(declared: Aliases, environ: Mapping[str, str] | None = None
         note = f"{', '.join(models)}, {home}"
         found.append(ModelInfo(name, ready, note if ready else f"{note}, which `llm-do models --all` explains"))
     return found
+
+
+def _published() -> list[ModelInfo]:
+    """The models of installed packages, by prefixes that nothing else has; the packages aren't imported."""
+    found = [each for each in find_published("models") if each.name not in (*PROVIDERS, *registered_prefixes())]
+    return [ModelInfo(f"{each.name}:NAME", usable=True, note=f"of {each}") for each in found]
 
 
 def _runtime() -> tuple[bool, str]:

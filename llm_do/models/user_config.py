@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from llm_do._startup.frozen import frozen
-from llm_do.models.providers.model_names import find_name_fault, split_name
+from llm_do.models.providers.model_names import PROVIDERS, find_name_fault, split_name
 from llm_do.text.words import closest_match
 
 __all__ = ["ALIAS_NAME", "ConfigFault", "UserConfig", "config_file", "is_reserved", "load_user_config"]
@@ -121,7 +121,7 @@ def is_reserved(name: str) -> bool:
         >>> is_reserved("openai"), is_reserved("local"), is_reserved("fast")
         (True, True, False)
     """
-    return split_name(name)[0] == name or find_name_fault(f"{name}:model") is None
+    return split_name(name)[0] == name or name in PROVIDERS
 
 
 def _read(file: Path) -> UserConfig:

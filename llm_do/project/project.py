@@ -274,6 +274,7 @@ class Project:
         sandbox: How commands that run without approval are confined.
         cassette: What recordings of runs contain in addition to requests.
         lock: What `llm-do.lock` says; None without one.
+        packages: The versions of installed packages whose toolsets and models it uses.
         warnings: Warnings from linking.
         modules: Keeps the project's Python modules importable.
         source: The folder that its files were read from, if that isn't `root`.
@@ -314,6 +315,7 @@ class Project:
     sandbox: SandboxSpec = field(default_factory=SandboxSpec)
     cassette: CassetteSettings = field(default_factory=CassetteSettings)
     lock: Lock | None = None
+    packages: Mapping[str, str] = field(default_factory=dict[str, str])
     warnings: Sequence[Diagnostic] = ()
     modules: Modules | None = field(default=None, repr=False)
     source: Path | None = None

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from unittest.mock import patch
 
+from llm_do._entry_points import Published
 from llm_do._startup.code_access import closed_folders
 from llm_do.cli.actions.admission import Admission
 from llm_do.diagnostics.codes.environment import left_out_code
@@ -25,6 +26,12 @@ __all__ = ["HERE", "Case", "File", "all_files", "cases", "harms", "linked", "wri
 
 HERE = Path(__file__).parent
 MAIN = "---\nname: main\n---\nHelp.\n"
+PUBLISHED = {
+    "LD715": (Published("lookup", "a:A", "acme-tools", "1.0"), Published("lookup", "b:B", "other-tools", "2.1")),
+    "LD716": (Published("lookup", "no_such_module_of_acme:A", "acme-tools", "1.0"),),
+}
+"""What is installed for the examples of these codes."""
+
 _SECTION = re.compile(r"-- (?P<fixed>fixed )?(?P<name>\S+)(?: \((?P<kind>expression|link|absent)\))?")
 
 
@@ -146,6 +153,9 @@ def linked(case: Case) -> CheckResult:
                 found = check_in_subprocess(root, seconds=5)
             elif case.code == "LD710":
                 found = _as_text(root)
+            elif case.code in PUBLISHED:
+                with patch("llm_do.linker.analysis.published.find_published", lambda *_: PUBLISHED[case.code]):
+                    found = CheckResult(check_with_tests(root).diagnostics, root)
             elif case.code == "LD714":
                 # The command depends on how llm-do is installed here.
                 with patch("llm_do.models.provider_packages.install_command", "pip install '{package}'".format):

@@ -65,7 +65,8 @@ class Admission:
             return None
         parts: list[str] = []
         if left_out is not None:
-            parts.append(f"{_listed(left_out.python)} {_was(left_out.python)} not imported")
+            imports = [*left_out.python, *left_out.packages]
+            parts.append(f"{_listed(imports)} {_was(imports)} not imported")
             names = list(dict.fromkeys(name for found in left_out.names.values() for name in found))
             if names:
                 parts.append(f"{_listed(names)} {'is' if len(names) == 1 else 'are'} unknown")
@@ -169,6 +170,8 @@ def _surveyed(
         seen = replace(seen, records=(Surveyed(records),))
     servers = [item.text.partition(":")[0] for item in seen.servers] if seen is not None and connects else []
     needed = seen is not None and bool((seen.python or servers) if looks else seen.runs_something)
+    if looks and not needed and seen is not None and seen.packages:
+        return Admission(path, open=False, servers=servers)  # nothing of the folder runs, so there is nothing to ask
     if seen is None or not needed or _is_agreed(path, seen, fault, looks=looks, no_color=no_color):
         return _opened(path, report.root, report if report.left_out is None else None)
     return Admission(path, open=False, servers=servers)

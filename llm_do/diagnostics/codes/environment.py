@@ -234,6 +234,40 @@ def missing_package(message: str, command: str) -> Problem:
     return LD714.problem(message, f"install it with `{command}`")
 
 
+LD715 = Code(
+    "LD715",
+    "Name that several packages publish",
+    "error",
+    "A toolset, or the prefix of a model, that neither the project nor llm-do has is looked up among the entry points "
+    "of installed packages. Several have this one, and nothing says which is meant.",
+    "uninstall all but one of the packages",
+    wrong="toolsets: [lookup]",
+    right="toolsets: [filesystem_cwd_ro]",
+)
+
+
+def published_twice(what: str, packages: Sequence[str]) -> Problem:
+    """A toolset or a prefix, and the packages that publish it."""
+    return LD715.problem(f"{what} is published by {' and '.join(packages)}")
+
+
+LD716 = Code(
+    "LD716",
+    "Published name that can't be used",
+    "error",
+    "An installed package publishes a toolset or models by an entry point, but its import fails, or what it publishes "
+    "isn't a toolset, or a function that makes one or a model.",
+    "update or uninstall the package, or ask whoever publishes it",
+    wrong="toolsets: [lookup]",
+    right="toolsets: [filesystem_cwd_ro]",
+)
+
+
+def published_unusable(what: str, package: str, reason: str) -> Problem:
+    """A toolset or a prefix, the package that publishes it, and why it can't be used."""
+    return LD716.problem(f"{what} of {package} can't be used: {reason}")
+
+
 LD720 = Code(
     "LD720",
     "Code that isn't the same twice",

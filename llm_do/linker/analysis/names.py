@@ -48,6 +48,8 @@ class Names:
     `refused` has the names whose registration failed and was reported. `functions` (each with its file) and `toolsets`
     are those in the project's Python files, exported or not. `dollars` is set if the project has a budget in US
     dollars, so that the price of every model must be known. `aliases` are those of models, the person's own included.
+    `packages` has the versions of installed packages whose toolsets and models the project uses, `unread_packages` what
+    it uses of packages that weren't imported.
     """
 
     broken: Broken = field(default_factory=Broken)
@@ -59,6 +61,8 @@ class Names:
     root: Path | None = None
     dollars: bool = False
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, "tuple[str, ...]"])
+    packages: dict[str, str] = field(default_factory=dict[str, str])
+    unread_packages: list[str] = field(default_factory=list[str])
     _proposed: int = 0
 
     def register(self, name: str, kind: Kind, value: object, place: Location) -> bool:

@@ -63,6 +63,7 @@ class Survey:
         allowed: What needs no approval: rules that allow, modes, and what the lock allows.
         found: What a file of approvals in the folder would allow once the folder is trusted.
         protected: Protected places that tools may change.
+        packages: What it uses of installed packages.
         commands: Whether rules or modes allow commands.
     """
 
@@ -76,6 +77,7 @@ class Survey:
     allowed: tuple[Surveyed, ...] = ()
     found: tuple[Surveyed, ...] = ()
     protected: tuple[Surveyed, ...] = ()
+    packages: tuple[Surveyed, ...] = ()
     commands: bool = False
 
     @property
@@ -94,15 +96,19 @@ class LeftOut:
         names: What isn't known therefore: the names that each agent lists.
         policy: The policy function that wasn't asked.
         assertions: How many assertions weren't proved.
+        packages: What the project uses of installed packages, which weren't imported.
     """
 
     python: tuple[str, ...]
     names: Mapping[str, tuple[str, ...]]
     policy: str | None = None
     assertions: int = 0
+    packages: tuple[str, ...] = ()
 
 
-def survey(files: ProjectFiles, taken: Mapping[str, Registered], unread: Sequence[str]) -> Survey:
+def survey(
+    files: ProjectFiles, taken: Mapping[str, Registered], unread: Sequence[str], packages: Sequence[str]
+) -> Survey:
     """Return what a project that was linked as text would run and allow."""
     inventory = Inventory(taken)
     agents = [spec for spec, _ in every_agent(taken)]
@@ -118,6 +124,7 @@ def survey(files: ProjectFiles, taken: Mapping[str, Registered], unread: Sequenc
         databases=tuple(_databases(files)),
         allowed=tuple(dict.fromkeys(allowed)),
         protected=tuple(dict.fromkeys(_protected(configs))),
+        packages=tuple(map(Surveyed, dict.fromkeys(packages))),
         commands=commands,
     )
 
@@ -230,15 +237,17 @@ def _helpers(files: ProjectFiles, unread: Sequence[str]) -> list[str]:
     return found
 
 
-def left_out(files: ProjectFiles, taken: Mapping[str, Registered], unread: Sequence[str]) -> LeftOut | None:
-    """Return what isn't known of a project because its Python files weren't imported."""
-    if not unread:
+def left_out(
+    files: ProjectFiles, taken: Mapping[str, Registered], unread: Sequence[str], packages: Sequence[str]
+) -> LeftOut | None:
+    """Return what isn't known of a project because its Python files, and packages that it uses, weren't imported."""
+    if not unread and not packages:
         return None
-    policy = files.manifest.approvals.policy if files.manifest is not None else None
+    policy = files.manifest.approvals.policy if files.manifest is not None and unread else None
     assertions = len(files.manifest.permissions.assertions) if files.manifest is not None else 0
     names = {spec.name: tuple(_unknown(spec, taken)) for spec, _ in every_agent(taken)}
     known = {name: found for name, found in names.items() if found}
-    return LeftOut(tuple(dict.fromkeys(unread)), known, policy, assertions)
+    return LeftOut(tuple(dict.fromkeys(unread)), known, policy, assertions, tuple(dict.fromkeys(packages)))
 
 
 def _unknown(spec: AgentSpec, taken: Mapping[str, Registered]) -> Iterator[str]:

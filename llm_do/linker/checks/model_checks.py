@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from llm_do._entry_points import find_published
 from llm_do.diagnostics.codes import environment
 from llm_do.diagnostics.diagnostic import Location
 from llm_do.linker.analysis.names import Names
+from llm_do.linker.analysis.published import may_import, single
+from llm_do.linker.python.python_files import run_user_code
 
 if TYPE_CHECKING:
     from llm_do.linker.sources.project_files import ProjectFiles
@@ -57,13 +60,37 @@ def check_model(model: str, names: Names, place: Location) -> None:
     fault = find_name_fault(model, registered, names.aliases)
     if fault is None:
         _check_package(model, names, place)
-        if names.dollars and model.partition(":")[0] not in registered:
+        if not _is_published(model, names, place) and names.dollars and model.partition(":")[0] not in registered:
             _check_price(model, names, place)
         return
     if fault.may_register and (names.broken.python or names.broken.anything):
         return
     problem = environment.unknown_provider if fault.may_register else environment.incomplete_model
     names.report(problem(model, fault.problem, fault.hint), place)
+
+
+def _is_published(model: str, names: Names, place: Location) -> bool:
+    """Whether an installed package publishes a model, which is imported in a folder that is open; report its faults."""
+    from llm_do.models.providers.factories import is_registered, load_fault
+    from llm_do.models.providers.model_names import BUILT_IN, PROVIDERS, split_name
+
+    prefix = split_name(model)[0]
+    if prefix in PROVIDERS or prefix in BUILT_IN or is_registered(prefix):
+        return False
+    found = find_published("models", prefix)
+    what = f"the model `{model}`"
+    published = single(what, found, place, names) if found else None
+    if published is None:
+        return bool(found)
+    names.packages[published.distribution] = published.version
+    if not may_import(names):
+        names.unread_packages.append(f"the models `{prefix}:` of {published}")
+        return True
+    with run_user_code():
+        reason = load_fault(published)
+    if reason is not None:
+        names.report(environment.published_unusable(what, str(published), reason), place)
+    return True
 
 
 def _check_package(model: str, names: Names, place: Location) -> None:

@@ -24,7 +24,16 @@ from llm_do.project.registry import NAME_PATTERN, Kind
 from llm_do.text.words import with_article
 from llm_do.tools import options_of
 
-__all__ = ["Export", "accepts_arguments", "accepts_keywords", "display_name", "is_toolset", "read_exports", "tool_name"]
+__all__ = [
+    "Export",
+    "accepts_arguments",
+    "accepts_keywords",
+    "display_name",
+    "is_toolset",
+    "read_exports",
+    "refuse_toolset",
+    "tool_name",
+]
 
 _NAME = re.compile(NAME_PATTERN)
 _VARIABLES: Mapping[str, Kind] = {"TOOLSETS": "toolset", "AGENTS": "agent", "TOOLS": "tool", "FLOWS": "flow"}
@@ -237,7 +246,8 @@ def _refuse_tool(value: object) -> str | None:
     return ""
 
 
-def _refuse_toolset(value: object) -> str | None:
+def refuse_toolset(value: object) -> str | None:
+    """None when it is a toolset or a factory of one, else what to do about it."""
     if inspect.isclass(value):
         return f"export an instance, such as {value.__name__}(), or a function that returns one"
     if is_toolset(value):
@@ -265,7 +275,7 @@ def _refuse_agent(value: object) -> str | None:
     return 'write AgentSpec("name", instructions=...)'
 
 
-_REFUSALS = {"tool": _refuse_tool, "toolset": _refuse_toolset, "agent": _refuse_agent, "flow": _refuse_flow}
+_REFUSALS = {"tool": _refuse_tool, "toolset": refuse_toolset, "agent": _refuse_agent, "flow": _refuse_flow}
 
 
 def accepts_arguments(function: object, count: int) -> bool:

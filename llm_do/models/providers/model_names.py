@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from llm_do._entry_points import find_published
 from llm_do._startup.frozen import frozen
 from llm_do.errors import ModelUnavailableError
 from llm_do.text.globs import matches_any
@@ -177,13 +178,15 @@ def split_name(name: str) -> tuple[str, str]:
 def find_name_fault(name: str, registered: Collection[str] = (), aliases: Collection[str] = ()) -> NameFault | None:
     """Return why a model's name is invalid; None if it is valid. Names of `aliases` are suggested.
 
+    A prefix that nothing else knows may be one that an installed package publishes; the package isn't imported.
+
     Example:
         >>> find_name_fault("gpt-5").problem, find_name_fault("gpt-5").hint
         ('names no provider', 'did you mean `openai:gpt-5`?')
     """
     prefix, rest = split_name(name)
     known = [*PROVIDERS, *BUILT_IN, *registered]
-    if prefix not in known:
+    if prefix not in known and not (prefix and find_published("models", prefix)):
         if not prefix:
             return NameFault("names no provider", _provider_hint(rest, aliases))
         return NameFault("names an unknown provider", _spelling_hint(prefix, rest, known), may_register=True)

@@ -14,7 +14,8 @@ from functools import cached_property
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
-from llm_do.errors import UsageError
+from llm_do.errors import LinkError, UsageError
+from llm_do.formats.lock import FILE, Lock
 from llm_do.models.pool import ModelPool
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.project import Project
@@ -61,6 +62,8 @@ class ProjectSession:
             )
         self.project = project
         self.config = session_config(project, config, options)
+        if self.config.frozen:
+            _check_packages(project)
         self.registry = project.registry
         self.builder = builder_of(project)
         self.approver = Approver(
@@ -193,3 +196,12 @@ def check_names(kind: str, names: Iterable[object]) -> None:
                 f"{name!r} can't be registered: {kind}s have names that a tool can have",
                 hint="Use letters, digits, _ and -, not a digit first, 64 characters at most.",
             )
+
+
+def _check_packages(project: Project) -> None:
+    """Raise `LinkError` unless the packages that a project uses are as its lock has them."""
+    lock = project.lock or Lock()
+    changes = lock.package_changes({**lock.packages, **project.packages})
+    if changes:
+        hint = f"`llm-do lock --check` shows the difference, and `llm-do lock` writes {FILE} anew."
+        raise LinkError(f"the run is frozen, and packages aren't as {FILE} has them: {'; '.join(changes)}", hint=hint)

@@ -113,6 +113,7 @@ def _groups(seen: Survey) -> Iterator[tuple[str, Sequence[Surveyed], str]]:
     """The lists with their names, and the colour of their items."""
     yield "Python", seen.python, "name"
     yield "Python that these can import", seen.helpers, ""
+    yield "uses of installed packages", seen.packages, ""
     yield "starts the server" if len(seen.servers) == 1 else "starts servers", seen.servers, "name"
     yield "keeps its records in", seen.databases, "name"
     yield "continues by the answers and files that are recorded in", seen.records, "warn"

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from llm_do import __version__
+from llm_do._entry_points import GROUPS, find_published
 from llm_do._extras import EXTRAS, has_extra, install_command
 from llm_do._startup.frozen import frozen
 from llm_do.text.sanitizer import sanitize
@@ -55,6 +56,7 @@ def checkup(root: Path | None, describe: Callable[[str], str] | None = None) -> 
     return [
         _python(),
         *_packages(),
+        *_published(),
         *_configuration(),
         *_models(root),
         _sandbox(),
@@ -88,6 +90,26 @@ def _packages() -> Iterator[Check]:
             yield Check(f"extra {extra}", "ok", found)
         else:
             yield Check(f"extra {extra}", "note", "not installed", install_command(extra))
+
+
+def _published() -> Iterator[Check]:
+    """The toolsets and models of installed packages, none of which is imported."""
+    from llm_do.models.providers.model_names import BUILT_IN, PROVIDERS
+    from llm_do.project.tools.builtin_toolsets import BUILTINS
+
+    own = {"toolsets": BUILTINS, "models": (*PROVIDERS, *BUILT_IN)}
+    for group in GROUPS:
+        found = find_published(group)
+        names = [each.name for each in found]
+        for each in found:
+            what = f"{'toolset' if group == 'toolsets' else 'models'} {each.name}"
+            text = f"{each} ({each.target})"
+            if each.name in own[group]:
+                yield Check(what, "note", f"{text} is never used", "llm-do itself has this name.")
+            elif names.count(each.name) > 1:
+                yield Check(what, "note", f"{text}, one of several", "Uninstall all but one of the packages.")
+            else:
+                yield Check(what, "ok", text)
 
 
 def _configuration() -> Iterator[Check]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from llm_do.project.project import Project
 
-__all__ = ["connect_servers", "forget_seen", "server_entries"]
+__all__ = ["connect_servers", "forget_seen", "lock_contents"]
 
 
 def connect_servers(project: Project) -> dict[str, Any]:
@@ -24,7 +24,12 @@ def connect_servers(project: Project) -> dict[str, Any]:
     }
 
 
-def server_entries(project: Project) -> dict[str, Any]:
+def lock_contents(project: Project) -> dict[str, Any]:
+    """What the lock has of a project: its `servers`, and the `packages` that it uses with their versions."""
+    return {"servers": _server_entries(project), "packages": dict(project.packages)}
+
+
+def _server_entries(project: Project) -> dict[str, Any]:
     """Start or contact every configured server; returns its entry for the lock, or the fault."""
     if not any(config.get("type") == "mcp" for config in project.toolset_configs.values()):
         return {}

@@ -33,9 +33,9 @@ def carry_out(path: Path, *, check: bool, trust: bool, seconds: float, no_color:
     admission = admit(path, trust=trust, connects=True, no_color=no_color)
     if not admission.open:
         admission.say(check_in_subprocess(path, seconds=seconds).left_out)
-        warn(f"error: {FILE} can't be written or compared without starting the servers")
+        warn(f"error: {FILE} can't be written or compared without starting the servers and importing the packages")
         return 3
-    asked = check_in_subprocess(path, "llm_do.ui.reports.server_listing:server_entries", seconds=seconds)
+    asked = check_in_subprocess(path, "llm_do.ui.reports.server_listing:lock_contents", seconds=seconds)
     ours = [item for item in asked.diagnostics if item.file == FILE]
     if asked.data is None or (check and ours):
         show(asked, no_color=no_color)
@@ -44,13 +44,14 @@ def carry_out(path: Path, *, check: bool, trust: bool, seconds: float, no_color:
     root = asked.root
     before, node = _read(root)
     known: Mapping[str, LockedServer] = before.servers if before is not None else {}
-    answers: Mapping[str, Mapping[str, Any]] = asked.data
+    answers: Mapping[str, Mapping[str, Any]] = asked.data["servers"]
+    packages: Mapping[str, str] = asked.data["packages"]
     faults = {name: str(answer["fault"]) for name, answer in answers.items() if "fault" in answer}
     after = read_servers({name: answer["entry"] for name, answer in answers.items() if "entry" in answer})
     after |= {name: known[name] for name in faults if name in known}
     for name, fault in faults.items():
         warn(sanitize(f"error: {name}: {' '.join(fault.split())}"))
-    lines = list(_difference(known, after))
+    lines = [*_difference(known, after), *(before or Lock()).package_changes(packages)]
     results.write_lines(map(sanitize, lines))
     if check:
         if before is None:
@@ -58,7 +59,7 @@ def carry_out(path: Path, *, check: bool, trust: bool, seconds: float, no_color:
         return 3 if lines or ours or before is None else 1 if faults else 0
     entries = {name: answer["entry"] for name, answer in answers.items() if "entry" in answer}
     entries |= {name: entry for name, entry in server_entries(node).items() if name in faults}
-    _write(root, write_lock(entries, approval_entries(node)))
+    _write(root, write_lock(entries, approval_entries(node), packages))
     forget_seen(root, [name for name in after if name not in faults])
     warn(f"{FILE} is up to date" if before is not None and not lines else f"wrote {FILE}")
     return 1 if faults else 0
@@ -70,8 +71,9 @@ def add_approvals(root: Path, entries: Sequence[Mapping[str, Any]]) -> None:
     Raises:
         StoreError: The lock can't be read or written.
     """
-    _, node = _read(root)
-    _write(root, write_lock(server_entries(node), [*approval_entries(node), *entries]))
+    lock, node = _read(root)
+    packages = (lock or Lock()).packages
+    _write(root, write_lock(server_entries(node), [*approval_entries(node), *entries], packages))
 
 
 def _read(root: Path) -> tuple[Lock | None, Node | None]:
