@@ -39,7 +39,6 @@ __all__ = [
     "RecordSettings",
     "RuntimeSettings",
     "carried_approval",
-    "title",
 ]
 
 LINK: ExtensionPoint[Callable[[Path], Project]] = ExtensionPoint("link")
@@ -226,17 +225,6 @@ def carried_approval(settings: RuntimeSettings, tool: str, kind: str) -> Literal
     if kind != "function" or override is None or override.calls_require_approval is None:
         return None
     return "ask" if override.calls_require_approval else "allow"
-
-
-def title(name: str | None, description: str | None) -> str | None:
-    """Join a project's name and description in one line; None if it has neither.
-
-    Example:
-        >>> title("receipts", "Reads\\nreceipts."), title(None, None)
-        ('receipts: Reads receipts.', None)
-    """
-    parts = [" ".join(part.split()) for part in (name, description) if part]
-    return ": ".join(part for part in parts if part) or None
 
 
 @dataclass(frozen=True, eq=False)

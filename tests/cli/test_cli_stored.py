@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.cli.cli_processes import run_forked, run_many
+from tests.cli.cli_processes import environment, run_forked, run_many
 from tests.cli.cli_terminal import start_process
 
 
@@ -178,3 +179,32 @@ def test_a_run_is_written_as_a_page_or_printed_as_one(project: Callable[..., Pat
     assert "\\u003c/script\\u003e\\u003cb" in page
     assert {ended[name].code for name in ("folder", "nowhere", "types", "requests")} == {2}
     assert "there is no folder no for the page" in ended["nowhere"].err
+
+
+def test_lists_import_no_more_than_they_need(project: Callable[..., Path]) -> None:
+    manifest = {"version": 1, "name": "shop", "description": "Sells\nthings.", "entry": {"agent": "main"}}
+    files = {"agent_files": ["*.agent"], "python_files": ["tools.py"]}
+    root = project(manifest=json.dumps(manifest | files))
+    run_forked("run", "hello", "--thread", "t", cwd=root)
+    script = (
+        "import json, sys\n"
+        "from llm_do.cli import app\n"
+        "codes = [app.run(['runs', 'list']), app.run(['threads', 'list'])]\n"
+        "print(json.dumps([codes, [n for n in sys.argv[1:] if n in sys.modules]]), file=sys.stderr)\n"
+    )
+    names = [
+        "pydantic",
+        "pydantic_core",
+        "pydantic_ai",
+        "openai",
+        "rich",
+        "yaml",
+        "llm_do.linker.sources.project_files",
+    ]
+
+    ended = subprocess.run(
+        [sys.executable, "-c", script, *names], cwd=root, env=environment(), capture_output=True, text=True, timeout=60
+    )
+
+    assert json.loads(ended.stderr.splitlines()[-1]) == [[0, 0], []]
+    assert ended.stderr.splitlines()[0] == "shop: Sells things."

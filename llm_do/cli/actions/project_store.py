@@ -70,7 +70,7 @@ def existing_store(location: ProjectLocation, place: str | None = None, *, creat
         LinkError: The manifest names a database, and the folder isn't trusted.
         UsageError: There is no such store.
     """
-    from llm_do.linker.sources.project_files import stated_store
+    from llm_do.linker.sources.stated_settings import stated_store
 
     if place == "":
         raise UsageError("--store is empty", hint="Leave it out to use the project's store.")
@@ -103,7 +103,7 @@ def _may_contact(root: Path, store: str) -> None:
 
 
 def _write_title(location: ProjectLocation) -> None:
-    from llm_do.linker.sources.project_files import project_title
+    from llm_do.linker.sources.stated_settings import project_title
 
     name = project_title(location)
     if name is not None:

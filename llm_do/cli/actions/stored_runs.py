@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Literal
 
 from llm_do.cli.actions.project_store import align_columns, local_time, print_from_store
-from llm_do.cli.actions.undo.changed_files import changed_files, changed_lines
 from llm_do.errors import EXIT_CODES, UsageError
 from llm_do.runtime.record.events.event import event_from_dict
 from llm_do.runtime.record.results import Usage
@@ -184,6 +183,8 @@ async def show_run(
     color: bool,
 ) -> Sequence[str]:
     """How a run went, by default the most recent one: as a tree of calls, or the events of some types as a list."""
+    from llm_do.cli.actions.undo.changed_files import changed_files, changed_lines  # lists of runs need none
+
     found = await found_run(store, run)
     recorded = await store.observations(Filter(run_id=found.id, types=tuple(types) if types else None))
     if form == "events":

@@ -108,7 +108,7 @@ async def set_config(
     changes = parse_changes(values, config_data(record.config) if record is not None else {})
     if "model" in changes:
         from llm_do.cli.arguments.named_models import check_setting
-        from llm_do.linker.sources.project_files import stated_aliases
+        from llm_do.linker.sources.stated_settings import stated_aliases
 
         check_setting(changes["model"], stated_aliases(location))
     from llm_do.threads.managers.state_manager import StateManager

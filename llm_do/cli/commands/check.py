@@ -86,8 +86,8 @@ def check(
     admission = admit(path, trust=trust, text_only=text_only, no_color=no_color)
     from llm_do.diagnostics.codes.environment import left_out_code
     from llm_do.diagnostics.diagnostic import Location
-    from llm_do.linker.sources.project_files import project_title
     from llm_do.linker.sources.project_root import MANIFEST, locate_project
+    from llm_do.linker.sources.stated_settings import project_title
     from llm_do.linker.subprocess_check import check_in_subprocess
     from llm_do.text.sanitizer import escape_controls
     from llm_do.ui.reports.diagnostic_text import render_github, render_json, summary

@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from llm_do.diagnostics.codes.cases import other_agent
 from llm_do.diagnostics.codes.environment import new_manifest
@@ -23,12 +22,11 @@ from llm_do.linker.sources.conversion import AgentSource
 from llm_do.linker.sources.file_lists import list_files
 from llm_do.linker.sources.new_code import NewCode, read_new_code
 from llm_do.linker.sources.project_root import MANIFEST, ProjectLocation
-from llm_do.project.project import title
 
 if TYPE_CHECKING:
     from llm_do.formats.manifest import ManifestFile
 
-__all__ = ["ProjectFiles", "project_title", "read_project", "stated_store"]
+__all__ = ["ProjectFiles", "read_project"]
 
 _IMPLIED_PYTHON = ("tools.py", "toolsets.py", "schemas.py")
 
@@ -114,43 +112,6 @@ def read_project(located: ProjectLocation) -> ProjectFiles:
     for source in files.agents:
         files.diagnostics += source.diagnostics
     return files
-
-
-def project_title(located: ProjectLocation) -> str | None:
-    """A project's name and description in one line, from its manifest alone."""
-    if located.manifest is None:
-        return None
-    files = ProjectFiles(located)
-    _read_manifest(located.manifest, files)
-    return title(files.manifest.name, files.manifest.description) if files.manifest is not None else None
-
-
-def stated_store(located: ProjectLocation) -> str:
-    """What a project's manifest says about its store, whatever is wrong with the rest; by default `sqlite`."""
-    try:
-        data: Any = json.loads(located.manifest.read_bytes()) if located.manifest is not None else None
-        store: object = data["threads"]["store"]
-    except (OSError, ValueError, TypeError, LookupError, RecursionError):
-        return "sqlite"
-    return store if isinstance(store, str) else "sqlite"
-
-
-def stated_aliases(located: ProjectLocation) -> dict[str, str | list[str]]:
-    """A project's aliases of models, from its manifest alone, whatever is wrong with the rest."""
-    try:
-        data: Any = json.loads(located.manifest.read_bytes()) if located.manifest is not None else None
-        declared: object = data["models"]
-    except (OSError, ValueError, TypeError, LookupError, RecursionError):
-        return {}
-    if not isinstance(declared, dict):
-        return {}
-    found: dict[str, str | list[str]] = {}
-    for name, models in cast("dict[str, object]", declared).items():
-        if isinstance(models, str):
-            found[name] = models
-        elif isinstance(models, list):
-            found[name] = [each for each in cast("list[object]", models) if isinstance(each, str)]
-    return found
 
 
 def _read_manifest(path: Path, files: ProjectFiles) -> None:

@@ -6,8 +6,6 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pydantic_core import to_json, to_jsonable_python
-
 from llm_do.errors import StoreError, ToolError
 from llm_do.runtime.record.redaction import Redactor
 from llm_do.text.surrogates import replace_surrogates, replace_surrogates_in_data
@@ -20,6 +18,8 @@ __all__ = ["event_text", "message_of", "message_text", "same_json", "state_text"
 
 def event_text(data: Mapping[str, Any], redact: Redactor) -> str:
     """Serialize an event as JSON text."""
+    from pydantic_core import to_json, to_jsonable_python  # lists of runs need none
+
     try:
         text = to_json(data, fallback=str, bytes_mode="base64", inf_nan_mode="null", serialize_unknown=True)
     except ValueError:
@@ -32,7 +32,9 @@ def event_text(data: Mapping[str, Any], redact: Redactor) -> str:
 
 def message_text(message: ModelMessage, redact: Redactor | None = None) -> str:
     """Serialize a message as JSON text that `message_of` reads back."""
-    from pydantic_ai.messages import ModelMessagesTypeAdapter  # heavy, and lists of threads and runs need no messages
+    # Heavy, and lists of threads and runs need no messages.
+    from pydantic_ai.messages import ModelMessagesTypeAdapter
+    from pydantic_core import to_json
 
     try:
         text = ModelMessagesTypeAdapter.dump_json([message])[1:-1].decode()

@@ -171,8 +171,8 @@ def _models(root: Path | None) -> Iterator[Check]:
 def _aliases(root: Path | None) -> dict[str, tuple[str, ...]]:
     """The aliases of models that hold in a project's folder."""
     from llm_do.errors import UsageError
-    from llm_do.linker.sources.project_files import stated_aliases
     from llm_do.linker.sources.project_root import locate_project
+    from llm_do.linker.sources.stated_settings import stated_aliases
     from llm_do.models.aliases import known_aliases
 
     try:
@@ -278,8 +278,8 @@ def _servers(root: Path) -> Iterator[Check]:
 def _stated_database(root: Path) -> str | None:
     """The database that a project's manifest names; None if it names none."""
     from llm_do.errors import UsageError
-    from llm_do.linker.sources.project_files import stated_store
     from llm_do.linker.sources.project_root import locate_project
+    from llm_do.linker.sources.stated_settings import stated_store
     from llm_do.project.store_location import is_database
 
     try:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from llm_do.project.project import title
+from llm_do.project.title import title
 from llm_do.text.sanitizer import sanitize
 
 __all__ = ["OUTCOMES", "dot", "mermaid", "tools_besides"]

@@ -14,7 +14,7 @@ from llm_do.linker.analysis.permissions import Permission, permission_for
 from llm_do.linker.proofs.call_graph import CallGraph
 from llm_do.project.agent_spec import AgentSpec, skills_of
 from llm_do.project.flow_spec import FlowSpec, as_member, callers_by_name, step_conditions
-from llm_do.project.project import title
+from llm_do.project.title import title
 from llm_do.text.sanitizer import sanitize
 from llm_do.ui.reports.graph_languages import OUTCOMES, tools_besides
 from llm_do.ui.terminal.screen import paint

@@ -67,8 +67,8 @@ def _surroundings() -> tuple[dict[str, str], dict[str, str | list[str]]]:
     from pathlib import Path
 
     from llm_do.errors import LlmDoError
-    from llm_do.linker.sources.project_files import stated_aliases
     from llm_do.linker.sources.project_root import find_project
+    from llm_do.linker.sources.stated_settings import stated_aliases
     from llm_do.models.providers.key_files import with_keys
     from llm_do.runtime.session.provider_keys import project_keys
 
