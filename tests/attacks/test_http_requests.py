@@ -103,10 +103,15 @@ def forever(piece: bytes, pause: float = 0.0) -> Callable[[BufferedIOBase], None
     return write
 
 
-def bomb() -> bytes:
-    """A hundred megabytes of nothing, packed."""
-    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
-    return b"".join(packer.compress(bytes(2**20)) for _ in range(100)) + packer.flush()
+def bomb(piece: bytes) -> Callable[[Received], Page]:
+    """Thirty megabytes of the same, packed when they are asked for."""
+
+    def page(_: Received) -> Page:
+        packer = zlib.compressobj(1, zlib.DEFLATED, 31)
+        packed = b"".join(packer.compress(piece * 2**20) for _ in range(30))
+        return Page(packed + packer.flush(), headers=PACKED)
+
+    return page
 
 
 def echo(request: Received) -> Page:
@@ -132,8 +137,8 @@ ANSWERS: Mapping[str, tuple[Page | Callable[[Received], Page], str]] = {
     "to-nothing": (leads(""), "more than 5 redirects"),
     "to-itself": (leads("to-itself"), "more than 5 redirects"),
     "to-letters": (Page(raw=b"HTTP/1.1 302 x\r\nlocation: /\xff\xfe\r\ncontent-length: 0\r\n\r\n"), "no URL that can"),
-    "bomb": (Page(bomb(), headers=PACKED), "the first 20,000 bytes (text/plain) is not text"),
-    "bomb-of-text": (Page(gzip.compress(b"a" * 50_000_000), headers=PACKED), "these are the first 20,000 bytes"),
+    "bomb": (bomb(b"\0"), "the first 20,000 bytes (text/plain) is not text"),
+    "bomb-of-text": (bomb(b"a"), "these are the first 20,000 bytes"),
     "packed-twice": (
         Page(gzip.compress(gzip.compress(b"text")), headers={"content-encoding": "gzip, gzip"}),
         "not text",
