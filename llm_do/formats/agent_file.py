@@ -6,9 +6,9 @@ The linker resolves the names in them.
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, cast
 
-from pydantic import ConfigDict, Discriminator, Field
+from pydantic import ConfigDict, Discriminator, Field, Tag
 
 from llm_do.diagnostics.diagnostic import Diagnostic
 from llm_do.formats.shared_parts import CompactionFile, StateGate
@@ -29,6 +29,7 @@ from llm_do.formats.validation.fields import (
     Strict,
     Text,
     model_setting_names,
+    text_or_object,
 )
 from llm_do.formats.validation.output_schema import check_output
 from llm_do.formats.validation.validator import (
@@ -43,6 +44,7 @@ __all__ = [
     "AgentFile",
     "CodeExecution",
     "ImageGeneration",
+    "NamedCapability",
     "UserLocation",
     "WebFetch",
     "WebSearch",
@@ -102,6 +104,30 @@ class ImageGeneration(Strict):
     )
 
 
+class NamedCapability(Strict):
+    """A capability and its arguments, in the longest of PydanticAI's forms."""
+
+    name: Text = Field(description="The capability's name.")
+    arguments: Any = Field(description="Its arguments by name, or a list of one argument, or null.")
+
+
+def _capability_form(value: object) -> str | None:
+    keys = {*cast("dict[str, object]", value)} if isinstance(value, dict) else None
+    return "<long>" if keys == {"name", "arguments"} else text_or_object(cast("object", value))
+
+
+CapabilityUse: TypeAlias = Annotated[
+    Annotated[Text, Tag("<text>")]
+    | Annotated[dict[Text, Any], Field(min_length=1, max_length=1), Tag("<object>")]
+    | Annotated[NamedCapability, Tag("<long>")],
+    Discriminator(
+        _capability_form,
+        custom_error_type="text_or_object",
+        custom_error_message="must be a name, or one name with its arguments",
+    ),
+]
+"""A capability in one of PydanticAI's forms: `Name`, `Name: argument`, `Name: {argument: value}`, or the long one."""
+
 ServerSideToolFile: TypeAlias = Annotated[
     WebSearch | WebFetch | CodeExecution | ImageGeneration, Discriminator("tool_type")
 ]
@@ -138,6 +164,10 @@ class AgentFile(Strict):
     handoffs: list[Name] = Field(default_factory=list[Name], description="Agents it may hand control to.")
     server_side_tools: list[ServerSideToolFile] = Field(
         default_factory=list[ServerSideToolFile], description="Tools that the provider runs."
+    )
+    capabilities: list[CapabilityUse] = Field(
+        default_factory=list[Any],
+        description="Capabilities of PydanticAI, or those that Python files register, by name; with arguments if any.",
     )
     states: dict[Text, StateGate] = Field(
         default_factory=dict[Text, StateGate], description="The states that each tool needs and changes."

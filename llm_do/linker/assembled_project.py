@@ -82,6 +82,7 @@ def assemble(linked: Linked, entry: EntrySpec | None, policy: Policy) -> Project
         generated_agents_dir=directory,
         code_patterns=(*manifest.agent_files, *manifest.python_files),
         skills=linked.skills.default,
+        capability_types=linked.capabilities,
         skill_patterns=linked.skills.patterns,
         data_folders=tuple(manifest.data_folders),
         cassette=CassetteSettings(tuple(manifest.cassette.tools), tuple(manifest.cassette.ignore)),
@@ -105,6 +106,7 @@ def _without_manifest(linked: Linked, entry: EntrySpec) -> Project:
         files=_paths(linked),
         python_files=[*files.python, *linked.references.unlisted],
         skill_patterns=linked.skills.patterns,
+        capability_types=linked.capabilities,
         modules=_modules(linked),
     )
 

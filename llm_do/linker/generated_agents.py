@@ -12,6 +12,7 @@ from pathlib import Path
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.errors import LinkError
 from llm_do.linker.analysis.inventory import Inventory, Origin
+from llm_do.linker.analysis.linked_capabilities import link_capabilities
 from llm_do.linker.analysis.names import Names
 from llm_do.linker.checks.agent_checks import check_agent, check_template
 from llm_do.linker.checks.tool_checks import check_tool_names
@@ -51,6 +52,7 @@ def link_agent(
     skills, faults = find_skills(root, parsed.value.skills or ())
     found += faults
     give_skills(spec, skills)
+    link_capabilities([(spec, place)], (), names, unread=False)
     check_agent(spec, names, place, source)
     if spec.template:
         check_template(source, spec, names)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from llm_do.linker.analysis.broken_files import broken_names
 from llm_do.linker.analysis.inventory import AgentTools, Inventory, KnownTool
+from llm_do.linker.analysis.linked_capabilities import provider_tool
 from llm_do.linker.analysis.names import Names
 from llm_do.linker.checks.rule_checks import (
     Subjects,
@@ -35,6 +37,7 @@ class Linked:
     names: Names = field(init=False)
     references: References = field(init=False)
     inventory: Inventory = field(init=False)
+    capabilities: Mapping[str, type[Any]] = field(default_factory=dict[str, type[Any]])
     skills: LinkedSkills = field(default_factory=LinkedSkills)
     owners: dict[str, AgentSource] = field(default_factory=dict[str, AgentSource])
     exports: list[Export] = field(default_factory=list[Export])
@@ -54,6 +57,9 @@ class Linked:
     def subjects(self) -> Subjects:
         """What rules may name; an agent whose own file has an error may have any tool."""
         known: dict[str, Sequence[KnownTool]] = {name: found.tools for name, found in self.tools.items()}
+        for spec, _ in every_agent(self.names.taken):
+            if spec.server_side_tools:
+                known[spec.name] = (*known.get(spec.name, ()), *map(provider_tool, spec.server_side_tools))
         open_ = {name for name, found in self.tools.items() if found.open}
         any_tool: set[str] = set()
         for spec, _ in every_agent(self.names.taken) if self.names.refused else ():

@@ -19,6 +19,7 @@ from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.errors import LinkError
 from llm_do.formats.lock import FILE as LOCK
 from llm_do.linker.analysis.inventory import AgentTools, Origin
+from llm_do.linker.analysis.linked_capabilities import link_capabilities, registering_files
 from llm_do.linker.analysis.published import register_published
 from llm_do.linker.analysis.survey import LeftOut, Survey, left_out, survey
 from llm_do.linker.assembled_project import assemble
@@ -115,6 +116,10 @@ def _finish(linked: Linked, found: list[Diagnostic]) -> Project | None:
     register_flows(linked.files, linked.names, linked.references)
     register_published(linked.names)
     agents = every_agent(linked.names.taken)
+    linked.capabilities = link_capabilities(
+        agents, linked.python.files, linked.names, unread=bool(linked.python.unread)
+    )
+    linked.references.used |= registering_files(linked.python.files)
     linked.skills = link_skills(linked.files, agents, linked.files.agents, linked.names.faults)
     check_flows(linked.files, linked.names)
     _check_functions(linked)

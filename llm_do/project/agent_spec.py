@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 from llm_do._extensions import ExtensionPoint
 from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.diagnostic import Location
+from llm_do.policy.tool_facts import ToolFacts
 from llm_do.project.gates import Gate
 from llm_do.project.skill import Skill
 from llm_do.tools import NamedTool, options_of
@@ -22,10 +23,12 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from pydantic_ai import RunContext, Tool as PydanticTool
     from pydantic_ai.models import Model
+    from pydantic_ai.native_tools import AbstractNativeTool
     from pydantic_ai.toolsets import AbstractToolset
 
 __all__ = [
     "AgentSpec",
+    "CapabilityRef",
     "Instructions",
     "ModelChoice",
     "ServerSideTool",
@@ -87,10 +90,36 @@ class ServerSideTool:
         tool_type: The tool's type.
         options: Its settings, such as `max_uses` or `allowed_domains`.
         place: Where it is declared.
+        native: The tool itself, if a capability has added it.
+        capability: The capability that has added it.
     """
 
     tool_type: str
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    place: Location | None = None
+    native: AbstractNativeTool | None = None
+    capability: str | None = None
+
+    @property
+    def facts(self) -> ToolFacts:
+        """What policy knows of it: an agent file lists it to allow it, a capability only adds it."""
+        if self.capability is None:
+            return ToolFacts("builtin", default="allow", reason="the model's provider runs it")
+        return ToolFacts("builtin", default="ask", reason=f"the model's provider runs it for {self.capability}")
+
+
+@frozen
+class CapabilityRef:
+    """One entry of an agent file's `capabilities`.
+
+    Args:
+        name: The name of PydanticAI's capability, or of a class that the project's Python registers.
+        arguments: None, `(argument,)`, or a mapping of arguments.
+        place: Where the entry is declared.
+    """
+
+    name: str
+    arguments: object = None
     place: Location | None = None
 
 
@@ -122,6 +151,7 @@ class AgentSpec:
         compaction: How to shorten a long history.
         compatible_models: Globs, one of which the resolved model's name must match, ignoring case.
         server_side_tools: Tools that the provider runs.
+        capabilities: Capabilities of PydanticAI, or their names with arguments.
         template: Whether the instructions are a template over the input's fields.
         tool_timeout: Seconds a tool call may take; None for the project's limit.
         loop_threshold: How many identical batches of tool calls end the run; None for the project's limit.
@@ -165,6 +195,7 @@ class AgentSpec:
     input_guards: Sequence[Callable[..., Any]] = ()
     output_guards: Sequence[Callable[..., Any]] = ()
     skills: Sequence[str | Path | Skill] | None = None
+    capabilities: Sequence[Any] = ()
 
     def add_toolkit(self, prefix: str, toolkit: ToolsetDef) -> None:
         """Add a toolkit or any other toolset; its tools are named `prefix_tool`.
@@ -251,7 +282,7 @@ def agent_fault(spec: AgentSpec) -> str | None:
     seconds = cast("object", spec.tool_timeout)
     if seconds is not None and not (isinstance(seconds, int | float) and seconds > 0):
         return f"tool_timeout must be a number of seconds above 0, not {seconds!r}"
-    for name in ("tools", "toolsets", "handoffs", "skills"):
+    for name in ("tools", "toolsets", "handoffs", "skills", "capabilities"):
         if isinstance(getattr(spec, name), str):
             return f"{name} must be a list of names, not the text {getattr(spec, name)!r}"
     return None

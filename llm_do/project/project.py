@@ -257,6 +257,7 @@ class Project:
         generated_agents_dir: Where `agent_create` writes.
         code_patterns: The manifest's paths and globs of agent files and Python files.
         skills: The skills of agents that declare none themselves.
+        capability_types: The capabilities that Python files register, by name.
         skill_patterns: The paths and globs of folders of skills, in the manifest and in agents.
         data_folders: Folders whose Python files are data: nothing in them is loaded, so tools may write them.
         sandbox: How commands that run without approval are confined.
@@ -298,6 +299,7 @@ class Project:
     generated_agents_dir: Path | None = None
     code_patterns: Sequence[str] = ()
     skills: Sequence[Skill] = ()
+    capability_types: Mapping[str, type[Any]] = field(default_factory=dict[str, type[Any]])
     skill_patterns: Sequence[str] = ()
     data_folders: Sequence[str] = ()
     sandbox: SandboxSpec = field(default_factory=SandboxSpec)

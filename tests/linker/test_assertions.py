@@ -111,7 +111,7 @@ def proofs(make: Make, texts: list[str], /, files: Mapping[str, object] | None =
         ("never add(a=1) unless asked", {"allow": ["add(a=2)"]}, "holds", ""),
         ("never add(a=1) unless asked", {"allow": ["add(a=?)"]}, "broken", "a=1"),
         ("never add", {"default": "deny"}, "holds", ""),
-        ("never writer", {"deny": ["*"]}, "holds", ""),
+        ("never writer", {"deny": ["main:*", "web:transfer_*"]}, "holds", ""),
     ],
 )
 def test_an_assertion_is_decided_by_calls_and_rules(

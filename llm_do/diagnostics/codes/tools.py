@@ -1,4 +1,4 @@
-"""LD402 to LD409, LD415, LD416 and LD421 to LD423: agents' tools and toolsets."""
+"""LD402 to LD409, LD415, LD416, LD421 to LD423 and LD440 to LD444: agents' tools, toolsets and capabilities."""
 
 from __future__ import annotations
 
@@ -274,3 +274,101 @@ def unkept_memory(agent: str, toolset: str, *, ends: bool) -> Problem:
             f"what `{agent}` remembers with `{toolset}` is lost when the process ends: `threads.store` is `memory`"
         )
     return LD423.problem(f"`{agent}` can remember nothing with `{toolset}`: `record` is false")
+
+
+LD440 = Code(
+    "LD440",
+    "Unknown capability",
+    "error",
+    "A capability in an agent file is one of PydanticAI's, or a class that a Python file of the project lists in "
+    "`CAPABILITIES`. A name is never imported.",
+    "correct the name, or list the class in `CAPABILITIES`",
+    wrong="  - Cachng",
+    right="  - Caching",
+)
+
+
+def unknown_capability(message: str, hint: str | None) -> Problem:
+    """A capability that neither PydanticAI nor the project has."""
+    return LD440.problem(message, hint)
+
+
+LD441 = Code(
+    "LD441",
+    "Invalid capability",
+    "error",
+    "A capability doesn't take these arguments, or can't be made of them.",
+    "correct its arguments",
+    wrong="  - Thinking: {efort: high}",
+    right="  - Thinking: {effort: high}",
+)
+
+
+def invalid_capability(message: str, hint: str | None) -> Problem:
+    """A capability that can't be made of its arguments."""
+    return LD441.problem(message, hint)
+
+
+def invalid_registration(what: str) -> Problem:
+    """A member of a Python file's `CAPABILITIES` that isn't a capability's class."""
+    return LD441.problem(
+        f"`CAPABILITIES` lists {what}", "list classes: dataclasses that inherit from PydanticAI's `AbstractCapability`"
+    )
+
+
+LD442 = Code(
+    "LD442",
+    "Capability that can't be judged",
+    "error",
+    "What a capability does has to pass policy, budget and record. One that may pass them by is refused.",
+    "remove it",
+    wrong="  - MCP: https://tools.example.com/mcp",
+    right="  - Caching",
+)
+
+
+def refused_capability(message: str, hint: str | None) -> Problem:
+    """A capability that may pass policy, budget or record by."""
+    return LD442.problem(message, hint)
+
+
+LD443 = Code(
+    "LD443",
+    "Provider's tool without a rule",
+    "error",
+    "A tool that the provider runs is called where no one can be asked. One that a capability adds needs a rule that "
+    "allows it, and none may be denied or require approval.",
+    "allow it with a rule of its name, or remove the tool",
+    wrong='"approvals": {"allow": []}',
+    right='"approvals": {"allow": ["web_search"]}',
+)
+
+
+def provider_tool_without_rule(tool: str, agent: str, effect: str, reason: str) -> Problem:
+    """A tool of a provider that isn't allowed."""
+    asked = "" if effect == "deny" else ", and no one can be asked where the provider runs it"
+    return LD443.problem(
+        f"`{agent}` can't have `{tool}`: {reason}{asked}", f'allow it with the rule "{tool}", or remove the tool'
+    )
+
+
+LD444 = Code(
+    "LD444",
+    "Duplicate capability",
+    "error",
+    "PydanticAI would make one of two capabilities of the same id, so which of them holds isn't what the file says.",
+    "keep one of the two",
+    wrong="  - Thinking: low\n  - Thinking: high",
+    right="  - Thinking: high",
+)
+
+
+def duplicate_capability(message: str, hint: str | None) -> Problem:
+    """A capability that an agent has twice."""
+    return LD444.problem(message, hint)
+
+
+def registered_twice(name: str, *, library: bool) -> Problem:
+    """A class in `CAPABILITIES` whose name is taken."""
+    other = "PydanticAI has one of that name" if library else "another file lists one of that name"
+    return LD444.problem(f"the capability `{name}` can't be registered: {other}", "rename the class")

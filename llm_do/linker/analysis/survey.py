@@ -20,7 +20,7 @@ from llm_do.linker.sources.file_lists import is_inside
 from llm_do.linker.sources.lock_source import read_lock
 from llm_do.linker.sources.project_files import ProjectFiles
 from llm_do.policy.rules import Policy, build_policy
-from llm_do.project.agent_spec import AgentSpec, ToolsetRef
+from llm_do.project.agent_spec import AgentSpec, CapabilityRef, ToolsetRef
 from llm_do.project.flow_spec import every_agent
 from llm_do.project.registry import Registered
 from llm_do.project.store_location import is_database
@@ -255,6 +255,7 @@ def _unknown(spec: AgentSpec, taken: Mapping[str, Registered]) -> Iterator[str]:
         name = item if isinstance(item, str) else item.name if isinstance(item, ToolsetRef) else None
         if name is not None and not _is_known(name, taken):
             yield name
+    yield from (item.name for item in spec.capabilities if isinstance(item, CapabilityRef))
 
 
 def _is_known(name: str, taken: Mapping[str, Registered]) -> bool:
@@ -265,6 +266,8 @@ def without_unread(taken: Mapping[str, Registered]) -> dict[str, Registered]:
     """Return the registered names, with agents that list none that isn't known."""
 
     def keep(item: object) -> bool:
+        if isinstance(item, CapabilityRef):
+            return False
         name = item if isinstance(item, str) else item.name if isinstance(item, ToolsetRef) else None
         return name is None or _is_known(name, taken)
 
@@ -280,4 +283,5 @@ def _reduced(spec: AgentSpec, keep: Callable[[object], bool]) -> AgentSpec:
         tools=tuple(filter(keep, spec.tools)),
         toolsets=tuple(filter(keep, spec.toolsets)),
         handoffs=tuple(filter(keep, spec.handoffs)),
+        capabilities=tuple(filter(keep, spec.capabilities)),
     )

@@ -18,6 +18,7 @@ from llm_do.diagnostics.codes.tools import invalid_option, unknown_option
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.formats.syntax.source import KeyPath, Node
 from llm_do.formats.variables import stray_reference, unset_variables
+from llm_do.linker.analysis.linked_capabilities import check_provider_tools
 from llm_do.linker.analysis.names import Names
 from llm_do.linker.checks.machine_checks import check_machines
 from llm_do.linker.checks.model_checks import check_model
@@ -69,6 +70,7 @@ CHECKS: list[Check] = [
     check_descriptions,
     check_replays,
     check_memories,
+    check_provider_tools,
     _check_assertions,
     _check_bounds,
 ]

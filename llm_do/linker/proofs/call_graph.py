@@ -16,6 +16,7 @@ from llm_do.diagnostics.diagnostic import Location
 from llm_do.formats.syntax.flow_expression import FlowTree, ForEach, Reference, Repeat, Serial, parts_of
 from llm_do.linker.analysis.code_calls import CodeCalls, calls_in, context_parameter
 from llm_do.linker.analysis.inventory import AgentTools, Inventory, KnownTool, Origin
+from llm_do.linker.analysis.linked_capabilities import provider_tool
 from llm_do.policy.tool_facts import ToolFacts
 from llm_do.project.agent_spec import AgentSpec, ToolsetRef
 from llm_do.project.flow_spec import FlowSpec, as_member, callers_by_name, handoff_names
@@ -156,8 +157,7 @@ class CallGraph:
             facts = ToolFacts("flow" if found is not None and found.kind == "flow" else "agent", ("task",), "task")
             yield KnownTool(f"delegate_to_{name}", name, Origin(name, None, 0), facts)
         for tool in spec.server_side_tools:
-            facts = ToolFacts("builtin", (), default="allow", reason="the model's provider runs it")
-            yield KnownTool(tool.tool_type, tool.tool_type, Origin(tool.tool_type, None, 0), facts)
+            yield provider_tool(tool)
 
     def edges(self, node: Node) -> tuple[Edge, ...]:
         """Return the ways in which a node calls others."""

@@ -13,7 +13,7 @@ from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.formats.syntax.source import KeyPath, Node
 from llm_do.linker.python.references import References
-from llm_do.project.agent_spec import AgentSpec, ServerSideTool, ToolsetRef
+from llm_do.project.agent_spec import AgentSpec, CapabilityRef, ServerSideTool, ToolsetRef
 from llm_do.project.gates import Gate
 from llm_do.project.project import Budget, Overrides, RecordSettings, RuntimeSettings
 from llm_do.project.sandbox_spec import SandboxMode, SandboxSpec
@@ -110,6 +110,7 @@ def agent_spec(source: AgentSource, value: AgentFile, references: References) ->
         compaction=value.compaction.model_dump(exclude_unset=True) if value.compaction is not None else None,
         compatible_models=tuple(value.compatible_models or ()),
         server_side_tools=_server_side_tools(source, value) if value.server_side_tools else (),
+        capabilities=_capabilities(source, value) if value.capabilities else (),
         template=value.template,
         tool_timeout=value.tool_timeout,
         loop_threshold=value.loop_threshold,
@@ -223,6 +224,15 @@ def _toolset_refs(source: AgentSource, value: AgentFile) -> tuple[ToolsetRef, ..
             source.place(loc) if isinstance(loc[-1], int) else source.key_place(loc),
         )
         for name, use, loc in value.toolset_uses()
+    )
+
+
+def _capabilities(source: AgentSource, value: AgentFile) -> tuple[CapabilityRef, ...]:
+    from llm_do.project.capabilities import read_spec
+
+    items = (item if isinstance(item, str | dict) else item.model_dump() for item in value.capabilities)
+    return tuple(
+        CapabilityRef(*read_spec(item), source.place(("capabilities", index))) for index, item in enumerate(items)
     )
 
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
 from pydantic_ai import Agent, Tool as PydanticTool
-from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
 from llm_do.errors import EntryError, LlmDoError, RunError, UsageError
@@ -28,6 +27,7 @@ from llm_do.project.gates import DYNAMIC_MARK, GatedToolset
 from llm_do.project.registry import Registered
 from llm_do.project.tools.builtin_toolsets import BuiltinToolset, find_builtin
 from llm_do.project.tools.tool_schemas import fixed_tools, is_included
+from llm_do.runtime.agents.admitted_capability import take_capabilities
 from llm_do.runtime.agents.agent_parts import (
     instructions_of,
     output_check,
@@ -100,6 +100,7 @@ class AgentBuilder:
         self._root = project.root
         self._python_files = project.python_files
         self._skills = project.skills
+        self._capability_types = project.capability_types
         self._project = weakref.ref(project)
         self._tools: dict[tuple[int, str | None], tuple[Any, PydanticTool[Any]]] = {}
         self._built: dict[AgentSpec, BuiltAgent] = {}
@@ -172,6 +173,7 @@ class AgentBuilder:
 
     def _build(self, spec: AgentSpec) -> BuiltAgent:
         give_skills(spec, find_agent_skills(spec, self._skills, self._root))
+        admitted = take_capabilities(spec, self._capability_types)
         built_from = parts_of(spec)
         toolbox, names, machines, listed = self._toolbox(spec)
         declared = self._declared(spec, toolbox)
@@ -182,10 +184,7 @@ class AgentBuilder:
         if spec.max_tokens is not None:
             settings["max_tokens"] = spec.max_tokens
         sent: Any = {key: value for key, value in settings.items() if key not in CONNECTION_SETTINGS}
-        capabilities: list[AbstractCapability[Any]] = [
-            Pipeline(toolbox),
-            *map(server_side_tool, spec.server_side_tools),
-        ]
+        capabilities = [Pipeline(toolbox), *admitted, *map(server_side_tool, spec.server_side_tools)]
         agent: Agent[Any, Any] = Agent(
             None,
             name=spec.name,

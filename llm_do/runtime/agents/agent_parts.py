@@ -104,6 +104,8 @@ def output_check(spec: AgentSpec) -> Callable[[Any], Any] | None:
 
 def server_side_tool(item: ServerSideTool) -> NativeTool[Any]:
     """Return the provider-run tool of a declaration."""
+    if item.native is not None:
+        return NativeTool(item.native)
     from pydantic_ai import native_tools
 
     kinds = {

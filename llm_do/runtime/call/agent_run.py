@@ -21,6 +21,7 @@ from llm_do.runtime.call.call_scope import CallScope, CallSite, open_call
 from llm_do.runtime.call.context_providers import dynamic_instructions
 from llm_do.runtime.call.guards import guard_input, guard_output
 from llm_do.runtime.call.prompt import make_prompt
+from llm_do.runtime.call.provider_tools import check_provider_tools
 from llm_do.runtime.context.budget import LoopGuard
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.call_frame import CallFrame
@@ -116,6 +117,8 @@ async def _output(
 ) -> Any:
     """Run the agent between its hooks; its output, None where it handed over."""
     frame, spec, hooks = ctx.frame, built.spec, built.hooks
+    if spec.server_side_tools:
+        await check_provider_tools(ctx, spec)
     if hooks:
         await hooks.call(HookPoint.START, agent=spec)
     if spec.input_guards and not resumes:

@@ -74,6 +74,7 @@ def parts_of(spec: AgentSpec) -> tuple[object, ...]:
         spec.max_tokens,
         spec.retries,
         spec.server_side_tools,
+        spec.capabilities,
         spec.template,
         spec.states,
         spec.gate,

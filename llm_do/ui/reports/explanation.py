@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pydantic_ai import ToolDefinition
 
     from llm_do.policy.values import Decision, ToolCallInfo
+    from llm_do.project.agent_spec import ServerSideTool
     from llm_do.project.project import Project
     from llm_do.runtime.tools.approval_requirement import ApprovalRequirement
 
@@ -120,7 +121,17 @@ def _path(project: Project, agent: str) -> str:
 def _tools(project: Project, spec: AgentSpec) -> Mapping[str, ToolDefinition]:
     from llm_do.runtime.agents.agent_builder import builder_of
 
-    return {tool.name: tool for tool in builder_of(project).build(spec).tools}
+    own = {tool.name: tool for tool in builder_of(project).build(spec).tools}
+    return {tool.tool_type: _provider_tool(tool) for tool in spec.server_side_tools} | own
+
+
+def _provider_tool(tool: ServerSideTool) -> ToolDefinition:
+    """A tool that the provider runs: it is decided about when its agent is called, without arguments."""
+    from pydantic_ai import ToolDefinition
+
+    from llm_do.runtime.tools.traits import TRAITS_KEY, ToolTraits
+
+    return ToolDefinition(name=tool.tool_type, metadata={TRAITS_KEY: ToolTraits(tool.facts, tool=tool.tool_type)})
 
 
 def _tool(project: Project, agent: AgentSpec, name: str) -> ToolDefinition:

@@ -13,6 +13,7 @@ from llm_do.linker.analysis.inventory import AgentTools
 from llm_do.linker.analysis.permissions import Permission, permission_for
 from llm_do.linker.proofs.call_graph import CallGraph
 from llm_do.project.agent_spec import AgentSpec, skills_of
+from llm_do.project.capabilities import capability_names
 from llm_do.project.flow_spec import FlowSpec, as_member, callers_by_name, step_conditions
 from llm_do.project.title import title
 from llm_do.text.sanitizer import sanitize
@@ -123,6 +124,7 @@ def _agent(project: Project, spec: AgentSpec, tools: AgentTools, path: str) -> d
         "tools": _permissions(project, tools, path, spec.name),
         "open": [origin.name for origin in tools.open],
         "server_side": [tool.tool_type for tool in spec.server_side_tools],
+        "capabilities": capability_names(spec),
         "skills": [skill.name for skill in skills_of(spec)],
         "handoffs": [_name(target) for target in spec.handoffs],
     }

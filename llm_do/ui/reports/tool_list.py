@@ -38,6 +38,7 @@ def tools_data(project: Project, agent: str | None = None) -> dict[str, Any]:
 
 def _agent(project: Project, spec: Any) -> dict[str, Any]:
     from llm_do.project.agent_spec import skills_of
+    from llm_do.project.capabilities import capability_names
     from llm_do.runtime.agents.agent_builder import builder_of
 
     built = builder_of(project).build(spec)
@@ -55,6 +56,7 @@ def _agent(project: Project, spec: Any) -> dict[str, Any]:
         "tools": tools,
         "open": list(built.open),
         "server_side": [tool.tool_type for tool in spec.server_side_tools],
+        "capabilities": capability_names(spec),
         "skills": [skill.describe() for skill in skills_of(spec)],
         "output": output,
     }
@@ -93,6 +95,7 @@ def tool_lines(
             yield f"  {sanitize(name)}: its tools are {known}"
         yield from (f"  {name}: run by the provider" for name in agent["server_side"])
         yield from (sanitize(f"  {name}: not known, since its file was not imported") for name in unknown)
+        yield from (sanitize(f"  {name}: a capability") for name in agent["capabilities"])
         for skill in agent["skills"]:
             yield f"  {skill['name']}: a skill in {sanitize(skill['folder'])}"
             yield from (
