@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from llm_do.files.changes.keeping import kept_by
+from llm_do.files.changes.run_keeper import RunKeeper
+from llm_do.files.root import Root
 from tests.cli.cli_processes import LLM_DO, environment, run_forked, run_many
 
 MANIFEST = """\
@@ -72,9 +75,13 @@ def test_whatever_is_broken_completes_nothing_and_says_nothing(tmp_path: Path, m
 def test_completing_imports_neither_pydantic_ai_nor_the_project(project: Callable[..., Path]) -> None:
     root = project(manifest=MANIFEST)
     (root / "tools.py").write_text("raise SystemExit(1)")
+    for run in ("first", "second"):
+        with kept_by(RunKeeper(root, run)):
+            Root(root).write(run, b"")
     code = (
-        "import sys\nfrom llm_do.cli.arguments.completions import models_here, runs_here, threads_here\n"
+        "import sys\nfrom llm_do.cli.arguments.completions import models_here, runs_here, threads_here, undoable_here\n"
         "assert models_here('fa') == ['fast'] and threads_here('') == [] and runs_here('') == []\n"
+        "assert undoable_here('') == ['second', 'first'] and undoable_here('f') == ['first']\n"
         "print([name for name in ('pydantic_ai', 'pydantic', 'llm_do.linker.linker', 'tools') if name in sys.modules])"
     )
 
