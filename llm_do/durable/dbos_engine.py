@@ -10,15 +10,15 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Any, TypeVar
-
-from dbos import DBOS, DBOSConfig, SetEnqueueOptions, error as dbos_error
-from sqlalchemy import URL
-from sqlalchemy.exc import SQLAlchemyError
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from llm_do._startup.frozen import frozen
 from llm_do.durable.engine_worker import QueuedRun
 from llm_do.errors import StoreError
+
+if TYPE_CHECKING:
+    from dbos import DBOSConfig
 
 __all__ = ["DbosEngine", "EngineLimits"]
 
@@ -59,7 +59,14 @@ _hands = _Hands()
 _start = threading.Lock()
 
 
-@DBOS.workflow(name="llm-do run")
+@cache
+def _workflow() -> Callable[[str], None]:
+    """What DBOS starts, which it has to know before it is launched."""
+    from dbos import DBOS
+
+    return DBOS.workflow(name="llm-do run")(_run)
+
+
 def _run(run_id: str) -> None:
     loop, carry_out = _hands.loop, _hands.carry_out
     if loop is None or carry_out is None:
@@ -104,6 +111,8 @@ class DbosEngine:
 
     async def queued(self) -> list[QueuedRun]:
         """Return what is on the queue, and what processes were told to carry out."""
+        from dbos import DBOS
+
         found = await self._do(
             lambda: DBOS.list_workflows(queue_name=self._queue, status=_ACTIVE, load_input=False, load_output=False)
         )
@@ -115,28 +124,36 @@ class DbosEngine:
 
     async def put(self, run_ids: Sequence[str]) -> None:
         """Put runs on the queue, unless they are there."""
+        from dbos import DBOS, SetEnqueueOptions, error
 
         def put() -> None:
             for run_id in run_ids:
                 with SetEnqueueOptions(deduplication_id=run_id):
                     try:
-                        DBOS.enqueue_workflow(self._queue, _run, run_id)
-                    except dbos_error.DBOSQueueDeduplicatedError:
+                        DBOS.enqueue_workflow(self._queue, _workflow(), run_id)
+                    except error.DBOSQueueDeduplicatedError:
                         continue  # another worker was faster
 
         await self._do(put)
 
     async def drop(self, items: Collection[str]) -> None:
         """Cancel workflows of processes that are gone."""
+        from dbos import DBOS
+
         await self._do(lambda: DBOS.cancel_workflows(list(items)))
 
     async def stop(self) -> None:
         """Take nothing more."""
+        from dbos import DBOS
+
         _hands.carry_out = None
         await self._do(lambda: DBOS.destroy(workflow_completion_timeout_sec=0), seconds=3 * PATIENCE)
 
     def _launch(self, process: str) -> None:
+        from dbos import DBOS
+
         with _start:
+            _workflow()
             config: DBOSConfig = {
                 "name": "llm-do",
                 "system_database_url": self._url(),
@@ -152,6 +169,8 @@ class DbosEngine:
             self._declare()
 
     def _declare(self) -> None:
+        from dbos import DBOS
+
         limits, per_minute = self._limits, self._limits.per_minute
         DBOS.register_queue(
             self._queue,
@@ -163,6 +182,8 @@ class DbosEngine:
         )
 
     def _url(self) -> str:
+        from sqlalchemy import URL
+
         known = {name: str(value) for name, value in self._parameters.items()}
         names = {"user": "username", "password": "password", "dbname": "database"}
         parts: dict[str, Any] = {part: known.pop(name, None) for name, part in names.items()}
@@ -170,6 +191,9 @@ class DbosEngine:
         return url.render_as_string(hide_password=False)
 
     async def _do(self, job: Callable[[], T], seconds: float = PATIENCE) -> T:
+        from dbos import error as dbos_error
+        from sqlalchemy.exc import SQLAlchemyError
+
         try:
             async with asyncio.timeout(seconds):
                 return await asyncio.to_thread(job)
