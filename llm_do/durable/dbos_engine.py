@@ -198,6 +198,11 @@ class DbosEngine:
             async with asyncio.timeout(seconds):
                 return await asyncio.to_thread(job)
         except TimeoutError:
-            raise StoreError(f"DBOS's tables in the schema {self._schema} can't be reached") from None
+            raise StoreError(
+                f"DBOS's tables in the schema {self._schema} can't be reached", hint="Check that the database answers."
+            ) from None
         except (SQLAlchemyError, dbos_error.DBOSException) as error:
-            raise StoreError(f"DBOS can't use its tables in the schema {self._schema}: {error}") from error
+            raise StoreError(
+                f"DBOS can't use its tables in the schema {self._schema}: {error}",
+                hint="Check that the database's user may create and change tables in that schema.",
+            ) from error
