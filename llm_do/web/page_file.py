@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -17,6 +18,8 @@ FILE_SCRIPTS = ("texts.js", "run.js", "tree.js", "detail.js", "page.js")
 
 SERVER_SCRIPTS = (*FILE_SCRIPTS, "lists.js", "conversations.js", "server.js")
 """The scripts of the page of a server."""
+
+_COMMENT_LINES = re.compile(r"^[ ]*(?://.*|/\*\*.*\*/)\n", re.MULTILINE)
 
 
 def page_file(document: dict[str, Any]) -> str:
@@ -83,8 +86,9 @@ def script_text(names: tuple[str, ...]) -> str:
 
 @cache
 def page_text(name: str) -> str:
-    """Return one of the page's files."""
-    return (files("llm_do.web") / "page" / name).read_text(encoding="utf-8")
+    """Return one of the page's files, a script without the lines that are only comments."""
+    text = (files("llm_do.web") / "page" / name).read_text(encoding="utf-8")
+    return _COMMENT_LINES.sub("", text) if name.endswith(".js") else text
 
 
 def _digest(text: str) -> str:
