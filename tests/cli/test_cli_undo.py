@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.cli_processes import run, run_forked
 from tests.cli.cli_terminal import Screen
-from tests.files.test_undo import tree
+from tests.files.undo_support import tree
 
 AGENT = """
 ---

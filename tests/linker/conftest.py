@@ -10,6 +10,7 @@ import pytest
 from llm_do.linker.linker import LinkReport, check_project
 
 Make = Callable[[Mapping[str, object]], Path]
+Check = Callable[[Mapping[str, object]], LinkReport]
 
 
 def write_files(root: Path, files: Mapping[str, object]) -> Path:

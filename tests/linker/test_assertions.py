@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -13,18 +13,16 @@ from llm_do import AgentSpec
 from llm_do.linker.analysis.inventory import Inventory
 from llm_do.linker.analysis.permissions import call_of, decide_about
 from llm_do.linker.checks.assertion_checks import prove_assertions
-from llm_do.linker.linker import LinkReport, check_project
+from llm_do.linker.linker import check_project
 from llm_do.linker.proofs.assertion_proofs import Proof, Prover
 from llm_do.linker.proofs.call_graph import CallGraph
 from llm_do.policy.assertions import Never, parse_assertion
 from llm_do.policy.matcher import matches
 from llm_do.policy.pattern import parse_pattern
 from llm_do.project.project import Project
-from tests.linker.conftest import Make, agent, codes, manifest
+from tests.linker.conftest import Check, Make, agent, manifest
 from tests.linker.test_permissions import project
 from tests.support.tables import each_row
-
-Check = Callable[[Mapping[str, object]], LinkReport]
 
 AGENTS = {
     "main.agent": agent("main", "toolsets: [web, writer, dynamic_agents, filesystem_project_ro]"),
@@ -276,101 +274,6 @@ def test_paths_are_the_projects_whatever_a_toolsets_folder_is(make: Make) -> Non
     files = {"writer.agent": agent("writer", "toolsets: [filesystem_cwd]")}
     (proof,) = proofs(make, texts[1:2], files=files, toolsets={})
     assert proof.outcome == "unproved"
-
-
-GATES = """
-from llm_do import tool
-def test() -> str:
-    "Test."
-    return ""
-def stage() -> str:
-    "Stage."
-    return ""
-def deploy() -> str:
-    "Deploy."
-    return ""
-TOOLS = [test, stage, deploy]
-"""
-
-
-@each_row(
-    "states, text, outcome, chain",
-    [
-        ("{test: {enables: [ok]}, deploy: {requires: [ok]}}", "deploy only after ok", "holds", ""),
-        ("{test: {enables: [ok]}, deploy: {requires: [ok]}}", "deploy only after test", "holds", ""),
-        ("{test: {enables: [ok]}, deploy: {requires: [ok]}}", "stage only after ok", "broken", "stage (no gate)"),
-        (
-            "{test: {enables: [ok]}, stage: {enables: [ok2]}, deploy: {requires: [ok2]}}",
-            "deploy only after ok",
-            "broken",
-            "calls stage; main calls deploy",
-        ),
-        (
-            "{test: {enables: [ok]}, stage: {requires: [ok], enables: [up]}, deploy: {requires: [up]}}",
-            "deploy only after ok",
-            "holds",
-            "",
-        ),
-        (
-            "{test: {enables: [ok]}, stage: {disables: [ok]}, deploy: {forbids: [ok]}}",
-            "deploy only after ok",
-            "broken",
-            "from the beginning",
-        ),
-    ],
-)
-def test_an_order_is_proved_over_every_situation(
-    check_files: Check, states: str, text: str, outcome: str, chain: str
-) -> None:
-    files: dict[str, object] = {
-        "project.json": manifest(python_files=["tools.py"], permissions={"assert": [text]}),
-        "main.agent": agent("main", f"tools: [test, stage, deploy]\nstates: {states}"),
-        "tools.py": GATES,
-    }
-    found = [item for item in check_files(files).diagnostics if item.code.startswith("LD61")]
-    assert [item.code for item in found] == ([] if outcome == "holds" else ["LD611"])
-    assert all(chain in item.message for item in found)
-
-
-def test_an_order_holds_for_no_agent_without_gates_and_for_no_code(check_files: Check) -> None:
-    states = "{test: {enables: [ok]}, deploy: {requires: [ok]}}"
-    files: dict[str, object] = {
-        "project.json": manifest(python_files=["tools.py"], permissions={"assert": ["deploy only after ok"]}),
-        "main.agent": agent("main", f"tools: [test, deploy]\ntoolsets: [other]\nstates: {states}"),
-        "other.agent": agent("other", "tools: [deploy]"),
-        "tools.py": GATES,
-    }
-    (found,) = check_files(files).diagnostics
-    assert "main calls other; other calls deploy (no gate)" in found.message
-    code = "async def go(input, ctx):\n    return await ctx.call('deploy', {})\n"
-    files["tools.py"] = GATES.replace("TOOLS = [", f"{code}TOOLS = [go, ")
-    files["other.agent"] = agent("other", "tools: [go]")
-    (found,) = [item for item in check_files(files).diagnostics if item.code == "LD611"]
-    assert "go calls deploy (tools.py:12, without a gate)" in found.message
-
-
-def test_a_toolkit_keeps_its_order_under_a_prefix(check_files: Check) -> None:
-    kit = """
-        from llm_do import Toolkit, tool
-        desk = Toolkit("desk")
-        @desk.tool(enables_states=["in"])
-        def login() -> str:
-            "Log in."
-            return ""
-        @desk.tool(required_states=["in"])
-        def read() -> str:
-            "Read."
-            return ""
-        """
-    texts = ["d_read only after in", "d_read only after d_login", "d_login only after in"]
-    files: dict[str, object] = {
-        "project.json": manifest(python_files=["kit.py"], permissions={"assert": texts}),
-        "main.agent": agent("main", "toolsets: [{desk: {prefix: d}}]"),
-        "kit.py": kit,
-    }
-    report = check_files(files)
-    assert codes(report) == ["LD611"], report.diagnostics
-    assert "d_login only after in" in report.diagnostics[0].message
 
 
 def test_faults_of_assertions_have_their_places_and_hints(check_files: Check) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -12,7 +12,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCall
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from llm_do import AgentSpec, Runtime, RuntimeConfig
-from llm_do.linker.linker import LinkReport, check_project
+from llm_do.linker.linker import check_project
 from llm_do.linker.proofs.bounds import bounds_data, number_text
 from llm_do.linker.proofs.totals import Unbounded
 from llm_do.linker.proofs.worst_case import worst_case
@@ -20,11 +20,10 @@ from llm_do.project.flow_spec import FlowSpec
 from llm_do.project.project import Project
 from llm_do.project.registry import Registered, Registry
 from llm_do.ui.reports.bounds import bounds_lines
-from tests.linker.conftest import Make, agent, codes, manifest
+from tests.linker.conftest import Check, Make, agent, codes, manifest
 from tests.support.runs import carry_out, project_of
 from tests.support.tables import each_row
 
-Check = Callable[[Mapping[str, object]], LinkReport]
 NAMES = ("a", "b", "c")
 
 

@@ -89,7 +89,9 @@ class _Exchange:
         """Take over what a hook replaced, and return each thing's name with what events show of it."""
         shown: list[tuple[str, Any]] = []
         if change.messages is not None:
-            new = [message for message in change.messages if message not in self.messages]
+            # Most are the same objects: comparing each with all of a long history would take seconds.
+            own = set(map(id, self.messages))
+            new = [each for each in change.messages if id(each) not in own and each not in self.messages]
             shown.append(("messages", _dumped(new, strict=False)))
             self.messages = change.messages
         if change.settings is not None:
