@@ -19,7 +19,7 @@ from tests.support.scripted import call, script
 from tests.support.tables import each_row
 from tests.threads.thread_support import on_thread, state_file, stored_messages
 
-SECRET = 'sk-live-"quoted"-4711'
+SECRET = 'sk-live-"quoted"-swordfish'
 
 
 @each_row(
@@ -127,4 +127,4 @@ def test_no_value_of_a_key_like_variable_reaches_the_file(tmp_path: Path, monkey
     asyncio.run(store.aclose())
     data = b"".join(path.read_bytes() for path in (tmp_path / ".llm-do").iterdir() if path.is_file())
     assert b"sk-live" not in data
-    assert b"4711" not in data
+    assert b"swordfish" not in data
