@@ -53,7 +53,7 @@ def last_seen(header: str | None, parameter: str | None) -> int:
         ValueError: It isn't a number.
     """
     text = header if header is not None else parameter
-    if text is None or text == "":
+    if text is None or text in ("", "-1"):
         return -1
     if not text.isascii() or not text.isdecimal() or len(text) > 15:
         raise ValueError(f"the last event's number is {text!r}")

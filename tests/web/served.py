@@ -76,10 +76,12 @@ class Served:
         wait_for(lambda: self.http.get(f"/api/runs/{run_id}").json()["run"]["finished"])
         return self.http.get(f"/api/runs/{run_id}").json()
 
-    def stream(self, run_id: str, *, headers: dict[str, str] | None = None, most: int = 1000) -> list[tuple[str, Any]]:
+    def stream(
+        self, run_id: str, *, headers: dict[str, str] | None = None, most: int = 1000, **query: Any
+    ) -> list[tuple[str, Any]]:
         """The server-sent events of a run: id or name, and data."""
         found: list[tuple[str, Any]] = []
-        with self.http.stream("GET", f"/api/runs/{run_id}/events", headers=headers) as answer:
+        with self.http.stream("GET", f"/api/runs/{run_id}/events", headers=headers, params=query) as answer:
             assert answer.headers["content-type"].startswith("text/event-stream")
             name = ""
             for text in answer.iter_lines():

@@ -52,6 +52,34 @@ def test_a_run_is_started_answered_and_shown_until_its_end(desk: Served, visit: 
     page.locator("#detail").get_by_text("Send letters.").wait_for()
 
 
+def test_a_page_that_opens_before_the_first_event_shows_the_run_to_its_end(desk: Served, visit: Visit) -> None:
+    run = desk.start(input="Hello")
+    question = desk.question(run)
+    page = visit("/")
+    refused: list[str] = []
+
+    def early(route: Any) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, json={**answer.json(), "events": []})
+
+    def refuse(route: Any) -> None:
+        if refused:
+            route.continue_()
+        else:
+            refused.append(route.request.url)
+            route.fulfill(status=503, json={"error": {"message": "busy"}})
+
+    page.route(f"**/api/runs/{run}", early, times=1)
+    page.route(f"**/api/runs/{run}/events*", refuse)
+    page.goto(f"{desk.url}/runs/{run}")
+    page.locator(".row.tool.waiting").wait_for()
+    assert desk.answer(run, question, "once").status_code == 200
+    page.locator("#title .chip.completed").wait_for()
+
+    assert refused[0].endswith("after=-1")
+    assert page.locator(".row .name").all_inner_texts() == ["clerk", "request 1", "send", "request 2"]
+
+
 def test_two_people_answer_one_question_and_one_of_them_wins(desk: Served, visit: Visit) -> None:
     run = desk.start(input="Hello")
     one, two = visit(f"/runs/{run}"), visit(f"/runs/{run}")

@@ -275,8 +275,11 @@ def test_events_come_live_and_none_is_lost_over_a_reconnect(desk: Served) -> Non
 
     assert [name for name, _ in complete] == [*map(str, range(len(complete) - 1)), "end"]
     assert [*before, *after] == complete
+    assert desk.stream(run, after=-1) == complete
+    assert desk.stream(run, after=2) == complete[3:]
     assert complete[-2][1]["type"] == "run_finished"
-    assert desk.http.get(f"/api/runs/{run}/events?after=x").status_code == 422
+    for wrong in ("x", "-2", "1.5"):
+        assert desk.http.get(f"/api/runs/{run}/events?after={wrong}").status_code == 422
 
 
 def test_a_run_is_ended(desk: Served) -> None:

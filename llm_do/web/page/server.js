@@ -86,11 +86,17 @@ const server = {
     this.buttons();
     this.ask(doc);
     if (run.finished) return;
-    this.source = new EventSource(`/api/runs/${this.id}/events?after=${run.events.length ? run.events[run.events.length - 1].seq : -1}`);
-    this.source.addEventListener("message", (message) => this.heard(JSON.parse(message.data)));
-    this.source.addEventListener("end", () => { this.source.close(); for (const what of ["requests", "questions"]) this.later(what, 0); });
+    this.follow();
     setInterval(() => { if (run.running && !document.hidden) this.draw(); }, 1000);
     setInterval(() => { if (!run.finished && !document.hidden) this.later("questions", 0); }, 2000); // another process may answer, or stop
+  },
+
+  /** Hear what happens from the last known event on; again after a while if the server refused. A connection that breaks is taken up again by the browser. */
+  follow() {
+    const { events } = page.run, source = new EventSource(`/api/runs/${this.id}/events?after=${events.length ? events[events.length - 1].seq : -1}`);
+    source.addEventListener("message", (message) => this.heard(JSON.parse(message.data)));
+    source.addEventListener("end", () => { source.close(); for (const what of ["requests", "questions"]) this.later(what, 0); });
+    source.addEventListener("error", () => { if (source.readyState === EventSource.CLOSED && !page.run.finished) setTimeout(() => this.follow(), 2000); });
   },
 
   heard(event) {
