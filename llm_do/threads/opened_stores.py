@@ -40,8 +40,15 @@ def open_store(project: Project | Path | str, store: str | Path | None = None) -
     """
     root, kind = (Path(project), "sqlite") if isinstance(project, str | Path) else (project.root, project.threads.store)
     kind = kind if store is None else store
-    if kind == "memory":
+    if kind == "memory":  # of its runs, nothing is kept to undo them
         return _shared((os.getpid(), f"memory {root.resolve()}"), None)
+    opened = _opened(root, kind)
+    opened.add_project(root)
+    return opened
+
+
+def _opened(root: Path, kind: str | Path) -> SqlStore:
+    """The store of a project, in a file or a database."""
     if isinstance(kind, str) and is_database(kind):
         return _database(expand(kind, os.environ))
     if kind != "sqlite":

@@ -17,6 +17,7 @@ from llm_do.runtime.record.thread_store import ThreadStore
 from llm_do.threads.exchange_log import ExchangeLog, SessionSetups
 from llm_do.threads.opened_stores import has_store, memory_store, open_store, reason_unrecorded
 from llm_do.threads.run_recording import StoreRecording
+from llm_do.threads.sql.sql_store import SqlStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,6 +47,8 @@ class StoreRecorder:
         self._own = store is None
         self._notice = notice
         self._setups: SessionSetups | None = None
+        if isinstance(store, SqlStore):
+            store.add_project(project.root)
 
     async def begin(
         self,

@@ -122,13 +122,13 @@ def test_one_run_keeps_only_so_much(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert outcomes(plan_of(tmp_path, "run")) == {"a": "undo", "b": "undo", "c": "unkept"}
 
 
-def test_deleting_a_thread_drops_what_its_runs_have_replaced(tmp_path: Path) -> None:
-    for id, options in (("a", {"thread": "t"}), ("b", {"thread": "t", "user": "u"}), ("c", {})):
+def test_what_runs_have_replaced_is_dropped_with_their_undos(tmp_path: Path) -> None:
+    for id in ("a", "b", "c"):
         (tmp_path / id).write_text(id)
-        changed_by(tmp_path, lambda tools, id=id: tools.delete_file(id), id, **options)
+        changed_by(tmp_path, lambda tools, id=id: tools.delete_file(id), id)
     undone(tmp_path, "a", "undo-a")
     kept = KeptFolder(tmp_path)
-    kept.drop_thread("t", None)
+    kept.drop_runs(["a", "none"])
     assert [record.id for record in kept.records()] == ["b", "c"]
     assert len(list((tmp_path / ".llm-do" / "undo" / "files").glob("*/*"))) == 2
 

@@ -228,7 +228,7 @@ def test_files_below_another_root_are_restored_in_a_trusted_folder_only(tmp_path
     assert ((other / "a").read_text(), (tmp_path / "moved" / ".git" / "a").read_text()) == ("before", "before")
 
 
-RECORD = {"run": "run", "of": None, "thread": None, "user": None, "time": 0}
+RECORD = {"run": "run", "of": None, "time": 0}
 
 
 @pytest.mark.parametrize(

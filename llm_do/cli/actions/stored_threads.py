@@ -12,7 +12,6 @@ from llm_do.cli.arguments.thread_settings import parse_changes
 from llm_do.cli.process import stdin
 from llm_do.cli.process.streams import warn
 from llm_do.errors import UsageError
-from llm_do.files.changes.kept_folder import KeptFolder
 from llm_do.runtime.record.stored_records import ThreadRecord
 from llm_do.text.sanitizer import sanitize
 from llm_do.threads.sql.sql_store import SqlStore
@@ -151,11 +150,10 @@ async def branch(store: SqlStore, thread: str, user: str | None, *, at: int | No
     return [f"{thread}: {len(moved.messages)} messages"]
 
 
-async def delete(store: SqlStore, thread: str, user: str | None, root: Path) -> Sequence[str]:
-    """Delete a thread, and the files that are kept of what its runs have replaced."""
+async def delete(store: SqlStore, thread: str, user: str | None) -> Sequence[str]:
+    """Delete a thread."""
     await _thread(store, thread, user)
     await store.delete_thread(thread, user)
-    KeptFolder(root).drop_thread(thread, user)
     return []
 
 

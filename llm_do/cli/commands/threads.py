@@ -193,11 +193,8 @@ def delete(
     The record is their events, and the files that are kept to undo them.
     """
     from llm_do.cli.actions import stored_threads as threads
-    from llm_do.cli.arguments.target import project_at
-    from llm_do.linker.sources.project_root import locate_project
 
-    root = locate_project(project_at(project, named, quiet=True)).root
-    return threads.print_from_store(project, named, place, lambda store: threads.delete(store, thread, user, root))
+    return threads.print_from_store(project, named, place, lambda store: threads.delete(store, thread, user))
 
 
 @app.command(cls=ProjectFirst)

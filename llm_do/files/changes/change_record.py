@@ -1,6 +1,6 @@
 """`ChangeRecord`: what one run, or one undo, has changed, read from the lines that were written during it.
 
-    {"run": ID, "of": null, "thread": null, "user": null, "time": ...}    the first line; `of` is what an undo undid
+    {"run": ID, "of": null, "time": ...}    the first line; `of` is what an undo undid
     {"n": 1, "path": "a.md", "root": null, "before": ..., "after": ..., "time": ...}    before each change
     {"done": 1, "after": ...}      or      {"failed": 1}              after it, unless the process was killed
     {"call": "shell(...)", "id": ..., "time": ...}                    a call whose effects can't be undone
@@ -83,8 +83,6 @@ class ChangeRecord:
     Args:
         id: The run's id, or the undo's.
         of: What an undo undid; None for a run.
-        thread: The run's thread.
-        user: The run's user.
         changed: When it changed a file last, in seconds since the epoch.
         files: The files.
         calls: Calls whose effects can't be undone, by their ids.
@@ -94,8 +92,6 @@ class ChangeRecord:
 
     id: str
     of: str | None = None
-    thread: str | None = None
-    user: str | None = None
     changed: float = 0.0
     files: dict[FileKey, ChangedFile] = field(default_factory=dict[FileKey, ChangedFile])
     calls: dict[str, str] = field(default_factory=dict[str, str])
@@ -134,12 +130,9 @@ def read_record(data: bytes) -> ChangeRecord | None:
 
 def _first(values: dict[str, Any]) -> ChangeRecord | None:
     id, of = values.get("run"), values.get("of")
-    thread, user = values.get("thread"), values.get("user")
     if not isinstance(id, str) or not isinstance(of, str | None):
         return None
-    if not isinstance(thread, str | None) or not isinstance(user, str | None):
-        return None
-    return ChangeRecord(id, of, thread, user)
+    return ChangeRecord(id, of)
 
 
 def _add(record: ChangeRecord, values: dict[str, Any], open_changes: dict[int, FileKey]) -> None:

@@ -56,6 +56,11 @@ class KeptFolder:
         self.root = root
         self._added_to: set[str] = set()
 
+    @property
+    def path(self) -> Path:
+        """The folder itself."""
+        return self.root / FOLDER / _UNDO
+
     @contextlib.contextmanager
     def adding(self) -> Generator[None]:
         """Create the folder if it doesn't exist, and keep others from removing anything during the block.
@@ -170,14 +175,14 @@ class KeptFolder:
         except FileNotFoundError:
             return
 
-    def drop_thread(self, thread: str, user: str | None) -> None:
-        """Remove what the runs of a thread have replaced, and what undoing them has.
+    def drop_runs(self, runs: Iterable[str]) -> None:
+        """Remove what runs have replaced, and what undoing them has.
 
         Raises:
             OSError: It can't be removed.
         """
         records = self.records()
-        dropped = {record.id for record in records if (record.thread, record.user) == (thread, user)}
+        dropped = {record.id for record in records}.intersection(runs)
         while more := {record.id for record in records if record.of in dropped} - dropped:
             dropped |= more
         if dropped:

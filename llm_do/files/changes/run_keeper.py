@@ -43,8 +43,6 @@ class RunKeeper:
         root: The project's folder.
         id: The run's id, or the undo's.
         of: What an undo undoes.
-        thread: The run's thread.
-        user: The run's user.
         say: Called, from any thread, with what isn't kept.
         strict: Whether a change is refused if what it replaces can't be kept.
     """
@@ -55,15 +53,13 @@ class RunKeeper:
         id: str,
         *,
         of: str | None = None,
-        thread: str | None = None,
-        user: str | None = None,
         say: Callable[[str], None] = lambda _: None,
         strict: bool = False,
     ) -> None:
         self.id = id
         self._root = os.path.realpath(root)
         self._kept = KeptFolder(root)
-        self._header = {"run": id, "of": of, "thread": thread, "user": user}
+        self._header = {"run": id, "of": of}
         self._say = say
         self._strict = strict
         self._known: set[FileKey] | None = None

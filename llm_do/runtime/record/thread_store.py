@@ -82,6 +82,8 @@ class ThreadStore(Protocol):
     async def delete_thread(self, thread_id: str, user_id: str | None = None, *, expected: str | None = None) -> bool:
         """Delete a thread, its memories, the messages that no other thread shares, and its runs in the journal.
 
+        What `llm-do undo` has kept of these runs goes with them.
+
         Returns:
             Whether the thread existed.
 

@@ -28,9 +28,7 @@ def keeping_changes(session: Session, ctx: CallContext) -> Generator[None]:
         keeper = _NoKeeper(session.config.notice)
     else:
         if run.keeper is None:
-            run.keeper = RunKeeper(
-                session.project.root, run.run_id, thread=run.thread_id, user=run.user_id, say=ctx.warn
-            )
+            run.keeper = RunKeeper(session.project.root, run.run_id, say=ctx.warn)
         keeper = run.keeper
     with kept_by(keeper):
         yield

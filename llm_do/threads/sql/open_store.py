@@ -10,6 +10,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 
 from llm_do.runtime.record.stored_records import RunRecord
 from llm_do.threads.sql.database import Owners, StoreConnection
@@ -49,6 +50,8 @@ class OpenStore:
         self.taking = 0
         """The number of claims under way, whose inputs aren't known yet."""
         self.claiming = threading.Lock()
+        self.roots: set[Path] = set()
+        """The folders of projects whose runs this process records in the store, or reads from it."""
         self.worker = Worker(connect, name)
         self._closing = weakref.finalize(self, _close, self.worker, self.owners)
         _every.add(self)

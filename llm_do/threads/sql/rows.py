@@ -231,8 +231,8 @@ def write_batch(db: Database, run: RunRecord, batch: Batch) -> None:
     exchange_rows.write(db, batch)
 
 
-def delete_thread(db: Database, record: ThreadRecord) -> None:
-    """Delete a thread, its runs, its memories, and its messages that no other history contains."""
+def delete_thread(db: Database, record: ThreadRecord) -> list[str]:
+    """Delete a thread, its memories, its messages that no other history contains, and its runs; return their ids."""
     key = (record.user_id or "", record.id)
     runs = "FROM runs WHERE coalesce(user, '') = ? AND thread = ?"
     drafts = [tip for (tip,) in db.execute(f"SELECT tip {runs}", key)]
@@ -240,7 +240,8 @@ def delete_thread(db: Database, record: ThreadRecord) -> None:
     db.execute(
         f"DELETE FROM events WHERE run IN (SELECT id {runs}) OR (coalesce(user, '') = ? AND thread = ?)", key * 2
     )
-    exchange_rows.forget(db, [run for (run,) in db.execute(f"SELECT id {runs}", key)])
+    ids: list[str] = [run for (run,) in db.execute(f"SELECT id {runs}", key)]
+    exchange_rows.forget(db, ids)
     db.execute(f"DELETE FROM steps WHERE run IN (SELECT id {runs})", key)
     db.execute(f"DELETE FROM questions WHERE run IN (SELECT id {runs})", key)
     db.execute(f"DELETE {runs}", key)
@@ -253,6 +254,7 @@ def delete_thread(db: Database, record: ThreadRecord) -> None:
         needed.update(json.loads(text))
     for tip in (record.head, *record.branches, *drafts):
         _delete_upwards(db, tip, needed)
+    return ids
 
 
 def _delete_upwards(db: Database, tip: str | None, needed: Collection[str | None]) -> None:

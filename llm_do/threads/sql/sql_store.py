@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
+from llm_do.concurrency.worker_threads import run_in_worker
 from llm_do.errors import ThreadConflict
 from llm_do.runtime.record.recording import AgentState
 from llm_do.runtime.record.store.opened_runs import OpenedRun, ResumedRun
@@ -30,6 +31,7 @@ from llm_do.threads.sql import exchange_rows, rows
 from llm_do.threads.sql.batch_store import SqlBatches
 from llm_do.threads.sql.database import Database
 from llm_do.threads.sql.durable import project_rows, question_rows
+from llm_do.threads.sql.kept_files import drop_kept_files
 from llm_do.threads.sql.memories.memory_store import SqlMemories
 from llm_do.threads.sql.open_store import OpenStore
 from llm_do.threads.sql.runs import run_rows
@@ -40,6 +42,8 @@ from llm_do.threads.store.codec import same_json, state_text
 from llm_do.threads.store.thread_settings import config_data
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from llm_do.runtime.record.exchanges import Exchange
     from llm_do.runtime.record.recording import ThreadConfig
     from llm_do.runtime.record.store.stored_questions import KeptAnswer, QuestionRow
@@ -80,6 +84,22 @@ class SqlStore:
     def memories(self) -> SqlMemories:
         """What agents remember in it."""
         return SqlMemories(self._opened)
+
+    def add_project(self, root: Path) -> None:
+        """Say that the runs of a project are recorded here; a deleted thread then takes what is kept to undo its runs.
+
+        `open_store` and the first run of a `Runtime` do this. A process that opens another file or a database by its
+        class, and deletes threads without running anything, has to do it itself.
+
+        Args:
+            root: The project's folder.
+
+        Example:
+            >>> from pathlib import Path
+            >>> from llm_do.threads import memory_store
+            >>> memory_store().add_project(Path("desk"))
+        """
+        self._opened.roots.add(root.resolve())
 
     # -- threads
 
@@ -137,17 +157,25 @@ class SqlStore:
         return await self._write(save)
 
     async def delete_thread(self, thread_id: str, user_id: str | None = None, *, expected: str | None = None) -> bool:
-        """Delete a thread, its memories, its messages that no other thread shares, and its runs in the journal."""
+        """Delete a thread, its memories, its messages that no other thread shares, and its runs in the journal.
 
-        def delete(db: Database) -> bool:
+        What `llm-do undo` has kept of these runs is dropped in the folders of the projects that use the store.
+
+        Raises:
+            StoreError: The thread is deleted, but what is kept of its runs couldn't be.
+            ThreadConflict: The thread doesn't have the expected revision.
+        """
+
+        def delete(db: Database) -> list[str] | None:
             record = rows.thread_record(db, user_id, thread_id)
             if expected is not None and (record is None or record.revision != expected):
                 raise conflict(thread_id)
-            if record is not None:
-                rows.delete_thread(db, record)
-            return record is not None
+            return rows.delete_thread(db, record) if record is not None else None
 
-        return await self._write(delete)
+        runs = await self._write(delete)
+        if runs:
+            await run_in_worker(drop_kept_files, tuple(self._opened.roots), runs, thread_id)
+        return runs is not None
 
     async def history(
         self, head: str | None, *, limit: int | None = None, stop: str | None = None, before: str | None = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from llm_do.files.local_folder import FOLDER
 from llm_do.threads.sql.open_store import OpenStore, shared_store
 from llm_do.threads.sql.sql_store import SqlStore
 from llm_do.threads.sqlite.connection import SqliteConnection, connect, translate_sqlite_errors
@@ -35,6 +36,8 @@ class SqliteStore(SqlStore):
         super().__init__(
             open_file(None) if path is None else shared_store(os.path.realpath(path), lambda: open_file(path))
         )
+        if path is not None and path.parent.name == FOLDER:
+            self.add_project(path.parent.parent)
 
     def __repr__(self) -> str:
         return f"SqliteStore({self.path!r})"
