@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
 from json import JSONDecodeError
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from httpx2 import AsyncClient, Request
 from openai import AsyncOpenAI, NotGiven, Omit
 
 from llm_do.models.providers.chat_stream import ChatStream, read_completion
-from llm_do.models.providers.responses_answers import CheckedResponses
+
+if TYPE_CHECKING:
+    from llm_do.models.providers.responses_answers import CheckedResponses
 
 __all__ = ["LeanOpenAI", "lean_copy"]
 
@@ -96,6 +98,8 @@ class LeanOpenAI(AsyncOpenAI):
 
     @cached_property
     def responses(self) -> CheckedResponses:  # pyright: ignore[reportIncompatibleMethodOverride]
+        from llm_do.models.providers.responses_answers import CheckedResponses
+
         return CheckedResponses(self)
 
 

@@ -1,0 +1,104 @@
+"""Packages that do nothing but export names of their modules, which are imported when such a name is first used.
+
+The SDKs of OpenAI and Anthropic define each type of their API in a module of its own. Importing one imports all, and a
+run uses few. Here such a package answers for its names by PEP 562: modules and classes are the same, only later.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import re
+import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from types import ModuleType
+
+__all__ = ["defer_packages", "exported_names"]
+
+DEFERRED = ("openai.types", "anthropic.types")
+"""The packages concerned, with those in them."""
+
+_EXPORT = re.compile(r"from \.(\w[\w.]*) import (?:\(\s*((?:\w+ as \w+,\s*)+)\)|(\w+ as \w+))[ \t]*(?:\n|$)")
+_NAME = re.compile(r"(\w+) as (\w+)")
+_IGNORED = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n|from __future__ import annotations\n)*")
+
+
+def defer_packages() -> None:
+    """Import the modules of such packages at their first use, from now on."""
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
+
+
+def exported_names(text: str) -> dict[str, str] | None:
+    """Read which names a package exports, and the modules that they come from, relative to it.
+
+    Args:
+        text: The source of its `__init__.py`.
+
+    Returns:
+        None if it has any other statement, or a name that is also a module's.
+
+    Example:
+        >>> exported_names("from .shared import Metadata as Metadata\\n")
+        {'Metadata': 'shared'}
+        >>> exported_names("from .shared import Metadata as Metadata\\nprint(Metadata)\\n") is None
+        True
+    """
+    names: dict[str, str] = {}
+    modules: set[str] = set()
+    position = _after_ignored(text, 0)
+    while position < len(text):
+        found = _EXPORT.match(text, position)
+        if found is None:
+            return None
+        modules.add(found[1].partition(".")[0])
+        for name, exported in _NAME.findall(found[2] or found[3]):
+            if name != exported:
+                return None
+            names[name] = found[1]
+        position = _after_ignored(text, found.end())
+    return names if modules.isdisjoint(names) else None
+
+
+def _after_ignored(text: str, position: int) -> int:
+    found = _IGNORED.match(text, position)
+    return position if found is None else found.end()
+
+
+class _Finder(MetaPathFinder):
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if not fullname.startswith(DEFERRED):
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is not None and spec.submodule_search_locations and type(spec.loader) is SourceFileLoader:
+            spec.loader = _Loader(spec.loader.name, spec.loader.path)
+        return spec
+
+
+class _Loader(SourceFileLoader):
+    def exec_module(self, module: ModuleType) -> None:
+        names = exported_names(self.get_data(self.path).decode("utf-8", "replace"))
+        if names is None:
+            super().exec_module(module)
+            return
+        package, kept = self.name, vars(module)
+
+        def get(name: str) -> object:
+            if name == "__all__":
+                return list(names)
+            if name in names:
+                value: object = getattr(importlib.import_module(f"{package}.{names[name]}"), name)
+            elif not name.startswith("_") and importlib.util.find_spec(f"{package}.{name}") is not None:
+                # Modules of the package would be there, too, because others import them.
+                value = importlib.import_module(f"{package}.{name}")
+            else:
+                raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            kept[name] = value
+            return value
+
+        kept["__getattr__"] = get
+        kept["__dir__"] = lambda: sorted({*kept, *names})
