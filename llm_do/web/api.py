@@ -133,7 +133,7 @@ class Api:
     async def run(self, request: Request) -> Response:
         """Describe a run with its events, its requests, and the questions that it waits for."""
         project, run = await self._found(request.path_params["run"], user_of(request))
-        document = await stored_document(project.store, run, project=project.name)
+        document = await stored_document(project.store, run, project=project.name, root=project.project.root)
         more = {**await _questions(project, run), "mine": run.user_id == user_of(request)}
         text = await asyncio.to_thread(document_text, {**document, **more})
         return Response(text, media_type="application/json")

@@ -141,8 +141,11 @@ DESCRIPTION: Mapping[str, Any] = {
         "/api/runs/{run}": {
             "parameters": [_RUN],
             "get": _operation(
-                "Show a run: its events, requests and questions",
-                answers={**_answer("The run.", _object(run={"type": "object"}, events=_LIST)), **_NOT_FOUND},
+                "Show a run: its events, requests, changed files and questions",
+                answers={
+                    **_answer("The run.", _object(run={"type": "object"}, events=_LIST, files=_LIST)),
+                    **_NOT_FOUND,
+                },
             ),
             "delete": _operation("End a run", answers={**_answer("It is ending.", status="202"), **_NOT_FOUND}),
         },

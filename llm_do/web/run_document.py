@@ -9,12 +9,15 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, cast
 
+from llm_do.concurrency.worker_threads import run_in_worker
 from llm_do.runtime.record.exchanges import Exchange
 from llm_do.runtime.record.stored_records import Filter, Observation, RunRecord
 from llm_do.threads.sql.sql_store import SqlStore
+from llm_do.ui.approval.changed_files import changed_rows
 from llm_do.ui.live.sent_requests import SentRequests
 
 __all__ = ["VERSION", "document_text", "run_document", "stored_document"]
@@ -33,7 +36,12 @@ _ACTIVE = re.compile("[<>&\u007f-\u009f\u2028\u2029\ufeff\ud800-\udfff]")
 
 
 def run_document(
-    run: RunRecord, observations: Iterable[Observation], exchanges: Sequence[Exchange], *, project: str = ""
+    run: RunRecord,
+    observations: Iterable[Observation],
+    exchanges: Sequence[Exchange],
+    *,
+    project: str = "",
+    files: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """Describe a recorded run.
 
@@ -42,10 +50,11 @@ def run_document(
         observations: Its events.
         exchanges: Its exchanges.
         project: The name of its project.
+        files: The files that it changed, as `changed_rows` returns them.
 
     Returns:
-        `run` as `llm-do runs list --format json` has it; `events`; `requests`, each with the index of its `setup` in
-        `setups`, and of its last message in `messages`, where each message names the one before it.
+        `run` as `llm-do runs list --format json` has it; `events`; `files`; `requests`, each with the index of its
+        `setup` in `setups`, and of its last message in `messages`, where each message names the one before it.
 
     Example:
         >>> run_document(RunRecord("7f3a", "completed", "main", None, None, 0.0), [], [])["requests"]
@@ -57,16 +66,20 @@ def run_document(
         "project": project,
         "run": {**run.to_dict(), "attempt": run.attempt},
         "events": events,
+        "files": [*files],
         "requests": requests.read(SentRequests(exchanges, events)),
         "setups": requests.setups,
         "messages": requests.messages,
     }
 
 
-async def stored_document(store: SqlStore, run: RunRecord, *, project: str = "") -> dict[str, Any]:
-    """Describe a run of a store, and of the project of that name."""
+async def stored_document(
+    store: SqlStore, run: RunRecord, *, project: str = "", root: Path | None = None
+) -> dict[str, Any]:
+    """Describe a run of a store, and of the project of that name in a folder, where the files are that it changed."""
     recorded = await store.observations(Filter(run_id=run.id))
-    return run_document(run, recorded, await store.exchanges(run.id), project=project)
+    files = await run_in_worker(changed_rows, root, run.id) if root is not None else ()
+    return run_document(run, recorded, await store.exchanges(run.id), project=project, files=files)
 
 
 class _Requests:

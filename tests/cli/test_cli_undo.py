@@ -129,6 +129,10 @@ def test_a_run_is_undone_redone_and_told_of(edited: Path) -> None:
     expected = [("a.md", "changed"), ("new", "created"), ("new/b.md", "created"), ("new/old.md", "created")]
     assert [(file["path"], file["change"]) for file in files] == [*expected, ("old.md", "removed")]
     assert {(file["outcome"], file["why"]) for file in files} == {("undo", None)}
+    page = run_forked("runs", "show", "--html", "-", cwd=edited).out
+    document = json.loads(page.partition('id="document">')[2].partition("</script>")[0])
+    assert [file["path"] for file in document["files"]] == ["a.md", "new/", "new/b.md", "new/old.md", "old.md"]
+    assert {(file["can_undo"], file["note"]) for file in document["files"]} == {(True, "")}
 
     dry = run_forked("undo", "--dry-run", cwd=edited)
     assert (dry.code, tree(edited)) == (0, after)

@@ -120,7 +120,16 @@ def document_of(events: list[dict[str, Any]], status: str = "completed") -> dict
         "run_id": "r", "status": status, "entry": "main", "thread_id": None, "user_id": None, "started": 1000.0,
         "finished": None, "models": ["test"], "usage": None, "exchanges": 0, "exchanges_dropped": None, "attempt": 0,
     }  # fmt: skip
-    return {"version": 1, "project": "", "run": run, "events": events, "requests": [], "setups": [], "messages": []}
+    return {
+        "version": 1,
+        "project": "",
+        "run": run,
+        "events": events,
+        "files": [],
+        "requests": [],
+        "setups": [],
+        "messages": [],
+    }
 
 
 def long_document(count: int) -> dict[str, Any]:

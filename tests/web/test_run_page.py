@@ -306,6 +306,21 @@ def test_a_run_without_an_end_says_what_became_of_it(status: str, says: str, sho
     assert state in page.locator(".row").last.get_attribute("aria-label")
 
 
+def test_the_files_that_a_run_changed_are_listed_with_what_can_be_restored(show: Open) -> None:
+    files = [{"path": f"new/{number}.md", "change": "created", "can_undo": True, "note": ""} for number in range(250)]
+    files[1] = {"path": MARKUP[0] + MARKUP[9], "change": "changed", "can_undo": False, "note": MARKUP[1]}
+    page = show({**document_of([event(0, "run_started", 1000.0, "r", entry="main", input={})]), "files": files})
+    listed = page.locator("section.part", has=page.locator("h3:text-is('Files changed')"))
+
+    assert listed.locator("dt").all_inner_texts() == ["created", "changed", *["created"] * 198, "and"]
+    shown = listed.locator("dd").all_inner_texts()
+    assert (shown[0], shown[-1]) == ("new/0.md", "50 more")
+    assert shown[1] == f"{MARKUP[0]}\\u202etxt.exe {MARKUP[1]}"
+    assert listed.locator("p").inner_text() == "llm-do undo r can restore 249 of 250"
+    assert page.evaluate("window.ran") is None
+    assert show(document_of([])).locator("h3:text-is('Files changed')").count() == 0
+
+
 def test_a_run_without_events_says_so(show: Open) -> None:
     assert "Nothing is recorded" in show(document_of([])).locator("#detail").inner_text()
 

@@ -365,6 +365,21 @@ def test_what_each_entry_takes_is_described(tmp_path: Path) -> None:
         assert sorted(project["inputs"]["judge"]["properties"]) == ["company", "stars"]
 
 
+def test_the_files_that_a_run_changed_are_listed(tmp_path: Path) -> None:
+    root = write_desk(tmp_path / "desk")
+    agent = "---\nname: writer\nmodel: script:writer.yaml\ntoolsets: [filesystem_project]\n---\nWrite.\n"
+    (root / "writer.agent").write_text(agent, encoding="utf-8")
+    calls = '- tools: [{name: write_file, args: {path: "<b>.md", content: x}}]\n- text: Done.\n'
+    (root / "writer.yaml").write_text(calls, encoding="utf-8")
+    with serving([root]) as desk:
+        run = desk.start(input="Go", entry="writer")
+        assert desk.answer(run, desk.question(run), "once").status_code == 200
+        assert desk.ended(run)["files"] == [{"path": "<b>.md", "change": "created", "can_undo": True, "note": ""}]
+        (root / "<b>.md").write_text("mine", encoding="utf-8")
+        (file,) = desk.http.get(f"/api/runs/{run}").json()["files"]
+        assert (file["can_undo"], file["note"]) == (False, "it has changed since")
+
+
 def test_two_runs_are_compared(desk: Served) -> None:
     runs = [desk.start(entry="shop", input=text) for text in ("One", "Two")]
     for run in runs:

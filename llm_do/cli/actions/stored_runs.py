@@ -183,7 +183,8 @@ async def show_run(
     color: bool,
 ) -> Sequence[str]:
     """How a run went, by default the most recent one: as a tree of calls, or the events of some types as a list."""
-    from llm_do.cli.actions.undo.changed_files import changed_files, changed_lines  # lists of runs need none
+    from llm_do.cli.actions.undo.changed_lines import changed_lines  # lists of runs need none
+    from llm_do.ui.approval.changed_files import changed_files
 
     found = await found_run(store, run)
     recorded = await store.observations(Filter(run_id=found.id, types=tuple(types) if types else None))

@@ -205,10 +205,10 @@ def show(
 
     shown = "events" if events else form
     if html is not None:
-        from llm_do.cli.actions.serving.run_page import check_html_options, project_name, write_page
+        from llm_do.cli.actions.serving.run_page import check_html_options, project_root, write_page
 
         check_html_options(html, form=shown, types=types, requests=requests)
-        page = partial(write_page, run=run, file=html, project=project_name(project, named))
+        page = partial(write_page, run=run, file=html, root=project_root(project, named))
         return runs.print_from_store(project, named, place, page, verbatim=True)
     columns = terminal_columns(1)
     color = columns is not None and wants_color(os.environ, no_color=no_color)

@@ -27,6 +27,7 @@ class Detail {
     return [this.banner(), ...this.ended(),
       section("Input", fields(plainInput(run.began ? run.began.input : null))),
       run.ended && run.ended.type === "run_finished" ? section("Output", value(run.ended.output)) : null,
+      this.files(),
       this.agents(),
       section("Run", facts([
         ["id", el("code", {}, record.run_id)], ["entry", record.entry], ["thread", record.thread_id], ["user", record.user_id],
@@ -36,7 +37,7 @@ class Detail {
   }
 
   banner() {
-    const { run } = this, id = run.record.run_id.slice(0, 12);
+    const { run } = this, id = shortId(run.record.run_id);
     const says = {
       running: ["The run is in progress", "What it has done so far is below."],
       stopped: ["The run was stopped before its end", `It is durable: \`llm-do resume ${id}\` continues it where it stopped.`],
@@ -61,6 +62,15 @@ class Detail {
     const { ended } = this.run;
     if (!ended || ended.type !== "run_failed") return [];
     return [section("Why it ended", failure(ended.error))];
+  }
+
+  files() {
+    const { files, record } = this.run, can = files.filter((file) => file.can_undo).length;
+    if (!files.length) return null;
+    const rows = files.slice(0, 200).map((file) => [file.change, [visible(file.path), " ", el("span", { class: "dim" }, visible(file.note))]]);
+    if (files.length > 200) rows.push(["and", `${number(files.length - 200)} more`]);
+    const how = can ? [el("code", {}, `llm-do undo ${shortId(record.run_id)}`), ` can restore ${number(can)} of ${number(files.length)}`] : "None of them can be restored";
+    return section("Files changed", facts(rows), el("p", { class: "dim" }, how));
   }
 
   agents() {

@@ -23,7 +23,7 @@ class Run {
   }
 
   setRequests(doc) {
-    Object.assign(this, { setups: doc.setups, messages: doc.messages, requests: doc.requests });
+    Object.assign(this, { setups: doc.setups, messages: doc.messages, requests: doc.requests, files: doc.files });
     this.exchanges = new Map(doc.requests.map((each) => [exchangeKey(each), each]));
     this.byNumber = new Map(doc.requests.map((each) => [each.number, each]));
   }

@@ -33,6 +33,9 @@ function visible(text) {
   return nodes;
 }
 
+/** The beginning of a generated id, which names its run. */
+const shortId = (id) => (/^[0-9a-f]{32}$/.test(id) ? id.slice(0, 12) : id);
+
 /** A text on one line, cut short. */
 function line(value, most = 160) {
   const text = typeof value === "string" ? value : compact(value);

@@ -14,7 +14,7 @@ from llm_do.text.run_ids import short_run_id
 from llm_do.text.sanitizer import sanitize
 from llm_do.threads.sql.sql_store import SqlStore
 
-__all__ = ["check_html_options", "project_name", "write_page"]
+__all__ = ["check_html_options", "project_root", "write_page"]
 
 STDOUT = "-"
 """The file name that means stdout."""
@@ -37,19 +37,19 @@ def check_html_options(
         check_report_file(Path(file), name="page", option="--html")
 
 
-def project_name(project: str | None, named: str | None) -> str:
-    """Return what a page calls the project that a command names."""
-    return locate_project(project_at(project, named, quiet=True)).root.resolve().name
+def project_root(project: str | None, named: str | None) -> Path:
+    """Return the folder of the project that a command names, whose name is what a page calls it."""
+    return locate_project(project_at(project, named, quiet=True)).root.resolve()
 
 
-async def write_page(store: SqlStore, run: str | None, file: str, *, project: str) -> Sequence[str]:
+async def write_page(store: SqlStore, run: str | None, file: str, *, root: Path) -> Sequence[str]:
     """Write the page of a run, by default the most recent one; the lines are the page if it goes to stdout."""
     from llm_do.testing.reports.report_file import write_report
     from llm_do.web.page_file import page_file
     from llm_do.web.run_document import stored_document
 
     record = await found_run(store, run)
-    page = page_file(await stored_document(store, record, project=project))
+    page = page_file(await stored_document(store, record, project=root.name, root=root))
     if file == STDOUT:
         return [page.removesuffix("\n")]
     write_report(Path(file), page, name="page", option="--html")
