@@ -175,6 +175,11 @@ def test_files_that_have_changed_since_are_listed_and_the_others_selected(edited
     data = run_forked("undo", "--yes", "--format", "json", cwd=edited).json
     assert data["undo_id"] is None
     assert (data["files"][0]["path"], data["files"][0]["why"]) == ("a.md", "it has changed since")
+    planned = run_forked("undo", "--dry-run", cwd=edited)
+    assert "changed  a.md        (it has changed since)\nremove   new/\n" in planned.out
+    shown = run_forked("runs", "show", cwd=edited).out
+    assert "files changed, of which 4 can be restored by `llm-do undo " in shown
+    assert "  changed  a.md        (it has changed since)\n  created  new/\n" in shown
 
     assert run_forked("undo", "--yes", "--path", "*.md", "--path", "!a.md", cwd=edited).code == 0
     assert (edited / "a.md").read_text() == "mine"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import zip_longest
 from pathlib import Path
 
 from llm_do.cli.arguments.target import project_at
@@ -116,11 +117,11 @@ def local_time(moment: float) -> str:
 
 
 def align_columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows as lines, safe for a terminal, with each column as wide as its widest cell."""
+    """Rows as lines, safe for a terminal, with each column as wide as its widest cell; last cells may be missing."""
     shown = [[sanitize(cell) for cell in row] for row in rows]
     sizes = [[text_width(cell) for cell in row] for row in shown]
-    widths = [min(max(column), CELL_COLUMNS) for column in zip(*sizes, strict=True)]
+    widths = [min(max(column), CELL_COLUMNS) for column in zip_longest(*sizes, fillvalue=0)]
     return [
-        "  ".join(cell + " " * (width - size) for cell, size, width in zip(row, taken, widths, strict=True)).rstrip()
+        "  ".join(cell + " " * (width - size) for cell, size, width in zip(row, taken, widths, strict=False)).rstrip()
         for row, taken in zip(shown, sizes, strict=True)
     ]
