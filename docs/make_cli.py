@@ -15,10 +15,10 @@ from llm_do.cli.app import COMMANDS, command_module, run
 PAGE = Path(__file__).with_name("cli.md")
 
 HEAD = """\
-# Commands
+# Command line
 
-What `llm-do --help` and `llm-do COMMAND --help` print. [Running](running.md) tells of input, output and exit codes,
-[Approvals](approvals.md) of questions and rules, [Threads](threads.md) of conversations that last.
+What `llm-do --help` and `llm-do COMMAND --help` print. [Running](running.md) explains input, output and exit codes,
+[Approvals](approvals.md) questions and rules, [Threads](threads.md) persistent conversations.
 
 Completion for your shell: `llm-do --install-completion`. It completes commands, options, models, and the agents,
 threads, runs and batches of the project in the current folder.

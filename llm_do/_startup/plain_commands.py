@@ -9,28 +9,48 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, cast, get_args, get_origin
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-__all__ = ["TIME", "LeanCommand", "LeanGroup", "make_lean", "time_parser"]
+__all__ = ["BAD_USAGE", "TIME", "LeanCommand", "LeanGroup", "help_text", "make_lean", "time_parser"]
 
 TIME = "TIME"
 """The metavar of an option whose value is a number of seconds, or a time with units such as `1h30m`."""
 
+BAD_USAGE = cast("type[Exception]", typer.BadParameter.__base__)
+"""What Typer raises for invalid arguments; it exports only this class's relatives, under a name that has moved."""
+
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _TIME = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+")
+_HYPHEN = "\u2011"
+"""Where a line is never broken."""
+
+_INNER = re.compile(r"(?<=\w)-(?=\w)")
+_REQUIRED = re.compile(r"\{(.*?)\}((?:\.\.\.)?)")
+"""A required argument in a line of usage, which Typer puts in braces."""
+
+_TYPE = re.compile(r"(?<=[\w\].]) <[^<>]*>$")
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 
 
 class LeanCommand(TyperCommand):
     """A command for `typer.Typer.command(cls=...)`."""
 
+    def get_help(self, ctx: Any) -> str:
+        """Return the help text."""
+        return help_text(self, ctx)
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments."""
+        """Read the arguments; a fault names the command, as Typer's about an option without its value don't."""
         make_lean(self.get_params(ctx))
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except BAD_USAGE as error:
+            fault: Any = error
+            fault.ctx = fault.ctx or ctx
+            raise
 
     def make_parser(self, ctx: Any) -> Any:
         """Accept `--output FORM` and `--json` wherever there is `--format`, without showing them in the help.
@@ -51,10 +71,48 @@ class LeanCommand(TyperCommand):
 class LeanGroup(TyperGroup):
     """A command with commands below it, for `typer.Typer(cls=...)`."""
 
+    def get_help(self, ctx: Any) -> str:
+        """Return the help text."""
+        return help_text(self, ctx)
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments in front of the command."""
         make_lean(self.get_params(ctx))
         return super().parse_args(ctx, args)
+
+
+def help_text(command: Any, ctx: Any) -> str:
+    """The help text of a command: lines aren't broken at hyphens, and arguments are shown without their Python types.
+
+    Args:
+        command: The command.
+        ctx: Typer's context.
+
+    Returns:
+        The text, as wide as the terminal.
+    """
+    formatter = ctx.make_formatter()
+    write_usage, write_text, write_dl = formatter.write_usage, formatter.write_text, formatter.write_dl
+
+    def usage(prog: str, args: str = "") -> None:
+        write_usage(
+            prog, _REQUIRED.sub(lambda found: found[1] if found[1].endswith("...") else found[1] + found[2], args)
+        )
+
+    def rows(entries: Iterable[tuple[str, str]], *rest: Any, **options: Any) -> None:
+        lines = [(name if name[0] == "-" else _TYPE.sub("", name), _unbroken(text)) for name, text in entries]
+        write_dl(lines, *rest, **options)
+
+    def paragraph(text: str) -> None:
+        write_text(_unbroken(text))
+
+    formatter.write_usage, formatter.write_text, formatter.write_dl = usage, paragraph, rows
+    command.format_help(ctx, formatter)
+    return str(formatter.getvalue()).rstrip("\n").replace(_HYPHEN, "-")
+
+
+def _unbroken(text: str) -> str:
+    return _INNER.sub(_HYPHEN, text)
 
 
 def make_lean(params: Iterable[Any]) -> None:

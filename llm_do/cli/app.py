@@ -13,7 +13,7 @@ from typer.main import get_command
 
 from llm_do import __version__
 from llm_do._startup.code_access import Access, closed_folders
-from llm_do._startup.plain_commands import make_lean
+from llm_do._startup.plain_commands import BAD_USAGE, help_text, make_lean
 from llm_do.cli.actions import failure
 from llm_do.cli.process.streams import claim_stdout, warn
 from llm_do.errors import UsageError
@@ -23,7 +23,7 @@ __all__ = ["ACCESS", "COMMANDS", "access_of", "command_module", "run"]
 COMMANDS: dict[str, str] = {
     "run": "Run a project.",
     "map": "Run an entry on many inputs, several at once.",
-    "worker": "Carry out the inputs that are on the queue, beside other workers.",
+    "worker": "Run the inputs that are on the queue, alongside other workers.",
     "resume": "Continue a durable run where it stopped.",
     "chat": "Chat with a project over several turns.",
     "check": "Check a project and report every problem.",
@@ -31,9 +31,9 @@ COMMANDS: dict[str, str] = {
     "graph": "Show agents, tools and approvals as a tree or a graph.",
     "tools": "List the tools that an agent's model sees.",
     "approvals": "List, revoke and explain approvals.",
-    "lock": "Write down what was reviewed of MCP servers, or compare.",
+    "lock": "Record in llm-do.lock what MCP servers offer, or compare with it.",
     "init": "Create a small project that runs.",
-    "import": "Make agents of Claude Code's subagents.",
+    "import": "Convert Claude Code's subagents into agents.",
     "trust": "Trust a folder, so that its code runs without a question.",
     "doctor": "Check this machine's setup.",
     "models": "List available models, or download the local one.",
@@ -42,7 +42,7 @@ COMMANDS: dict[str, str] = {
     "runs": "List, show and compare recorded runs.",
     "undo": "Restore the files that a run's tools changed.",
     "mcp": "Serve a project's agents and flows to an MCP client.",
-    "serve": "Serve projects on this machine.",
+    "serve": "Show and start runs in a browser, and serve an HTTP interface.",
     "schema": "Print the JSON Schema of project files, for editors.",
 }
 """Name to the line that `--help` shows, with which the command's help begins; `command_module` says where it is."""
@@ -90,9 +90,6 @@ _SETUP = {name: name for name in ("doctor", "init", "models", "schema", "trust")
 _DURABLE = ("map", "resume", "worker")
 """The commands in `llm_do.cli.commands.durable`."""
 
-_BAD_USAGE = cast("type[Exception]", typer.BadParameter.__base__)
-"""What Typer raises for invalid arguments; it exports only this class's relatives, under a name that has moved."""
-
 
 class Commands(TyperGroup):
     """The commands of the table, of which only the requested one is imported."""
@@ -117,6 +114,10 @@ class Commands(TyperGroup):
         """Read the options before the command."""
         make_lean(self.get_params(ctx))
         return super().parse_args(ctx, args)
+
+    def get_help(self, ctx: Any) -> str:
+        """Return the help text."""
+        return help_text(self, ctx)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the table, without importing a command."""
@@ -216,7 +217,7 @@ def _configuration_fault(args: Sequence[str], access: Access) -> UsageError | No
 def _carry_out(args: Sequence[str]) -> int:
     try:
         code = get_command(_root).main(list(args), prog_name="llm-do", standalone_mode=False)
-    except _BAD_USAGE as error:
+    except BAD_USAGE as error:
         return _usage(error, args)
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else 0

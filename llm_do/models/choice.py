@@ -110,9 +110,10 @@ def _no_model_error(
         variable, name = moved
         names = " and ".join([*keys, variable])
         found = f" ({names} {'are' if keys else 'is'} set; a model of that server is named `{name}`)"
+    first = "name one with" if keys or moved else "set a provider's key, such as OPENAI_API_KEY, or name a model with"
     return ModelUnavailableError(
         f"agent {agent!r} has no model",
-        hint=f"name one with `--model PROVIDER:NAME`, in `model` of the agent's file, the manifest or your "
+        hint=f"{first} `--model PROVIDER:NAME`, in `model` of the agent's file, the manifest or your "
         f"config.toml, or in LLM_DO_MODEL{found}; {local}",
         file=file,
     )

@@ -170,7 +170,7 @@ class Api:
         return Response(document_text({"questions": found}), media_type="application/json")
 
     async def compare(self, request: Request) -> Response:
-        """Compare two runs: where they parted, and what each of them came to."""
+        """Compare two runs: where they diverge, and how each ended."""
         names = [request.query_params.get(name) for name in ("first", "second")]
         runs: list[ComparedRun] = []
         for name in names:

@@ -119,7 +119,7 @@ DESCRIPTION: Mapping[str, Any] = {
                 "Compare two runs",
                 _query("first", "A run."),
                 _query("second", "The other run."),
-                answers=_answer("Where they parted, and what each came to.", _object(runs=_LIST)),
+                answers=_answer("Where they diverge, and how each ended.", _object(runs=_LIST)),
             )
         },
         "/api/runs": {

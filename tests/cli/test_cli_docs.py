@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import runpy
 from pathlib import Path
 
@@ -13,3 +14,4 @@ def test_the_commands_page_matches_the_help(monkeypatch: pytest.MonkeyPatch) -> 
     made = runpy.run_path(str(DOCS / "make_cli.py"))["page"]()
 
     assert (DOCS / "cli.md").read_text(encoding="utf-8") == made, "run: python docs/make_cli.py"
+    assert not re.search(r"<(str|int|float|list)\b|\w-$", made, re.MULTILINE), "types of Python, or a broken word"

@@ -182,7 +182,7 @@ def test_links_out_of_a_folder_are_not_followed(repository: Path, tmp_path: Path
         (["missing"], "error: there is no missing. Name a Markdown file"),
         (["empty"], "error: no agents in empty. Name Markdown files"),
         (["guide.md"], "not imported: guide.md has no frontmatter between two lines ---\n"),
-        ([], "error: Missing argument 'PATH...'"),
+        ([], "error: Missing argument 'PATH'"),
     ],
 )
 def test_nothing_to_import_is_an_error(args: list[str], message: str, tmp_path: Path) -> None:

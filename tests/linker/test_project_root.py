@@ -75,6 +75,22 @@ def test_a_folder_outside_any_project_is_an_error(make: Make) -> None:
         find_project(root / "x")
 
 
+def test_the_error_says_what_makes_a_project_of_what_is_there(make: Make) -> None:
+    ways = {
+        "nothing/x.txt": "`llm-do init` creates a project",
+        "claude/.claude/agents/a.md": "`llm-do import .claude/agents` makes a project of the subagents here",
+        "dates/SKILL.md": "`skills: [.]` in an agent file",
+        "library/dates/SKILL.md": "`skills: [*]` in an agent file",
+        "hidden/.claude/skills/dates/SKILL.md": "`skills: [.claude/skills/*]` in an agent file",
+    }
+    root = make(dict.fromkeys(ways, ""))
+    for file, way in ways.items():
+        with pytest.raises(UsageError) as raised:
+            find_project(root / file.partition("/")[0])
+        assert raised.value.hint is not None
+        assert raised.value.hint.startswith(way), file
+
+
 def test_the_search_ends_at_the_root_of_a_repository(make: Make) -> None:
     root = make({"project.json": "{}", "clone/.git/HEAD": "", "clone/src/x.txt": "", "clone/project.json": "{}"})
     assert find_project(root / "clone" / "src").root == root / "clone"

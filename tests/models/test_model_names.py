@@ -172,7 +172,8 @@ def test_without_any_model_the_error_lists_the_ways_to_choose_one() -> None:
     error = raised.value
     assert error.message == "agent 'main' has no model"
     assert error.file == FILE
-    for way in ("--model", "LLM_DO_MODEL", "manifest", "llm-do models pull", install_command("local")):
+    ways = ("OPENAI_API_KEY", "--model", "LLM_DO_MODEL", "manifest", "llm-do models pull", install_command("local"))
+    for way in ways:
         assert way in (error.hint or "")
 
 

@@ -1,4 +1,4 @@
-"""Two recorded runs side by side: where they parted first, and what each came to."""
+"""Two recorded runs side by side: where they first diverge, and how each ended."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_runs_whose_requests_are_gone_are_compared_by_the_rest() -> None:
 
     lines = compared(store, one, recorded(store, team(last="Done!")))
 
-    assert lines[0].startswith("where they parted isn't known: of run A, what models were sent is not kept")
+    assert lines[0].startswith("where they diverge isn't known: of run A, what models were sent is not kept")
     assert [line.split() for line in lines if line.startswith("output")] == [
         ["output", "differs", "differs"],
         ["output:"],

@@ -73,7 +73,7 @@ def test_a_customer_is_served_on_the_page(tmp_path: Path, monkeypatch: pytest.Mo
         for run in (refused, done):
             page.get_by_label(f"Compare {run[:8]}").check()
         page.get_by_role("link", name="Compare the two").click()
-        page.get_by_text("Where they parted").wait_for()
+        page.get_by_text("Where they diverge").wait_for()
         assert "Done: refunded 50.00 euros" in page.locator("#home").inner_text()
     assert faults == []
     assert len(requests) == len(turns)

@@ -113,7 +113,7 @@ def import_agents(paths: Sequence[str], folder: Path) -> Imported:
     refused |= {**plan.refused, **{file: why for file, why in plan.others.items() if file in named}}
     if not plan.files and not refused:
         raise UsageError(
-            f"no agents in {', '.join(paths)}",
+            f"no agents in {', '.join('the current folder' if path == '.' else path for path in paths)}",
             hint="Name Markdown files whose frontmatter has a name or a description, such as .claude/agents.",
         )
     imported = Imported(root, plan, refused=refused)

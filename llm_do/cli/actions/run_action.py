@@ -234,7 +234,10 @@ def open_target(target: Target, options: CommandOptions, *, last: bool = False) 
 def say_if_bare(target: Target, output: OutputOptions) -> None:
     """Say that there is no project, if there is none."""
     if target.missing is not None and output.verbosity >= 0:
-        warn("note: no project here, so a model is asked directly, without tools (`llm-do init` creates a project)")
+        from llm_do.linker.sources.project_root import way_to_project
+
+        way = way_to_project(target.path)
+        warn(f"note: no project here, so a model is asked directly, without tools ({way})")
 
 
 def link(path: os.PathLike[str], options: CommandOptions, *, continues: bool = False) -> Project:

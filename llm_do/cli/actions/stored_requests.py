@@ -61,7 +61,7 @@ async def show_requests(
 
 
 async def compare_runs(store: SqlStore, first: str | None, second: str | None, *, as_json: bool) -> Sequence[str]:
-    """Where two runs parted, and then what each of them came to; by default the two latest."""
+    """Where two runs diverge, and then how each ended; by default the two latest."""
     from llm_do.ui.live.run_comparison import RunComparison
 
     if first is None or second is None:
@@ -94,7 +94,7 @@ def _parting_lines(comparison: RunComparison) -> list[str]:
     lost = [each for each in runs if not each.exchanges and each.usage.requests]
     if lost:
         return [
-            f"where they parted isn't known: of run {each.name}, {gone_line(each.record) or 'no request is kept'}"
+            f"where they diverge isn't known: of run {each.name}, {gone_line(each.record) or 'no request is kept'}"
             for each in lost
         ]
     parting = comparison.parting

@@ -80,7 +80,8 @@ class SessionOptions:
         bool, typer.Option("--record-approvals", help="Ask at the end whether to keep your answers in `llm-do.lock`.")
     ] = False
     budget_usd: Annotated[
-        float | None, typer.Option("--budget-usd", min=0.0, help="US dollars that the whole run may cost.")
+        float | None,
+        typer.Option("--budget-usd", metavar="USD", min=0.0, help="US dollars that the whole run may cost."),
     ] = None
     no_record: Annotated[bool, typer.Option("--no-record", help="Keep nothing of this run on disk.")] = False
     store: p.Store = None

@@ -58,7 +58,7 @@ def replay(
     """Show what rules would have decided about recorded calls.
 
     It also proposes rules that spare questions; they have test cases from the record, and allow nothing that was ever
-    denied. Nothing is called. A call whose arguments weren't recorded whole is unknown.
+    denied. Nothing is called. A call whose arguments weren't recorded in full is unknown.
 
     \b
     Examples:

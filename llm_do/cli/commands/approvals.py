@@ -80,7 +80,7 @@ def revoke(
     *,
     project: p.Project = None,
     numbers: Annotated[
-        list[int] | None, typer.Argument(metavar="NUMBER...", help="Numbers shown by `list`.", show_default=False)
+        list[int] | None, typer.Argument(metavar="NUMBER", help="Numbers shown by `list`.", show_default=False)
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Revoke all of them.")] = False,
     named: p.OfProject = None,
@@ -176,7 +176,7 @@ def answer(
     words: Annotated[
         list[str],
         typer.Argument(
-            metavar="ANSWER...",
+            metavar="ANSWER",
             help="allow, session, deny or abort; for an agent's question a text or the number of a choice; for a call"
             " that was running repeat, done or fail.",
         ),
@@ -208,13 +208,13 @@ def accept(
     *,
     files: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[FILE]...", help="Files, relative to the project's folder.", show_default=False),
+        typer.Argument(metavar="FILE", help="Files, relative to the project's folder.", show_default=False),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Accept all of it.")] = False,
     named: p.OfProject = None,
     _debug: p.Debug = False,
 ) -> int:
-    """Load new code that a model made, or list such code without FILE.
+    """Accept new code that a model wrote; without FILE, list it.
 
     \b
     Examples:

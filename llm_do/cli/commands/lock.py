@@ -27,10 +27,10 @@ def lock(
     _debug: p.Debug = False,
     no_color: p.NoColor = False,
 ) -> int:
-    """Write down what was reviewed of MCP servers, or compare.
+    """Record in llm-do.lock what MCP servers offer, or compare with it.
 
     Asks every MCP server of the project for its tools, prints what has changed since `llm-do.lock` was written, and
-    writes it anew. The approvals in it stay. Look at what is printed before you commit the file.
+    writes it again. The approvals in it stay. Look at what is printed before you commit the file.
 
     \b
     Examples:

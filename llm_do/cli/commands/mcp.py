@@ -57,7 +57,7 @@ def mcp(
     approve_all: Annotated[bool, typer.Option("--approve-all", help="Allow every call that needs approval.")] = False,
     reject_all: Annotated[bool, typer.Option("--reject-all", help="Deny every call that needs approval.")] = False,
     budget_usd: Annotated[
-        float | None, typer.Option("--budget-usd", min=0.0, help="US dollars that one call may cost.")
+        float | None, typer.Option("--budget-usd", metavar="USD", min=0.0, help="US dollars that one call may cost.")
     ] = None,
     timeout: Annotated[
         float | None,

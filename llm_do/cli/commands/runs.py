@@ -251,7 +251,7 @@ def compare(
     form: p.Form = "text",
     _debug: p.Debug = False,
 ) -> int:
-    """Compare two runs: where they parted, and what they came to.
+    """Compare two runs: where they diverge, and how each ended.
 
     Calls are compared by their path, and requests by their number.
 

@@ -35,7 +35,7 @@ def serve(
     trust: p.Trust = False,
     _debug: p.Debug = False,
 ) -> int:
-    """Serve projects on this machine: their runs in a browser, live, and an interface over HTTP.
+    """Show and start runs in a browser, and serve an HTTP interface.
 
     The page lists runs and shows them while they last, whichever process makes them. It starts runs, continues
     conversations, answers questions, also those of durable runs that wait with nothing running, and ends runs. The

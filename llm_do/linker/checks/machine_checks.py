@@ -70,7 +70,10 @@ def machines_data(project: Project, agent: str | None = None) -> list[dict[str, 
     if agent is not None:
         spec = project.registry.agent(agent)
         if spec is None:
-            raise UsageError(f"the project has no agent called {agent!r}", hint=did_you_mean(agent, project.registry))
+            raise UsageError(
+                f"the project has no agent called {agent!r}",
+                hint=did_you_mean(agent, project.registry) or "`llm-do graph` shows its agents.",
+            )
         listed = _listed_toolkits(spec, project)
         found = [each for each in found if each.name == agent or each.name in listed]
     return [

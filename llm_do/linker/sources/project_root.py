@@ -13,12 +13,16 @@ from pathlib import Path
 from llm_do._startup.frozen import frozen
 from llm_do.errors import UsageError
 
-__all__ = ["MANIFEST", "ProjectLocation", "find_project", "locate_project"]
+__all__ = ["MANIFEST", "ProjectLocation", "find_project", "locate_project", "way_to_project"]
 
 MANIFEST = "project.json"
 """Name of the manifest in a project's folder."""
 
 _HINT = "Name a folder with a project.json or .agent files, a manifest, or one .agent file."
+
+_SUBAGENTS = ".claude/agents"
+_SKILLS = (".", "skills/*", ".claude/skills/*", "*")
+"""Where people keep skills, as an agent file lists them."""
 
 
 @frozen
@@ -69,8 +73,36 @@ def find_project(start: Path) -> ProjectLocation:
         raise UsageError(
             f"no project here: {folder} has neither {MANIFEST} nor an .agent file, "
             f"and no folder above it has a {MANIFEST}",
-            hint=_HINT,
+            hint=f"{way_to_project(folder)}. {_HINT}",
         ) from error
+
+
+def way_to_project(folder: Path) -> str:
+    """What makes a project of a folder that has none, by what is in it.
+
+    Args:
+        folder: The folder.
+
+    Returns:
+        A sentence without its full stop.
+
+    Example:
+        >>> way_to_project(Path("nowhere"))
+        '`llm-do init` creates a project'
+    """
+    if _has(folder, f"{_SUBAGENTS}/*.md"):
+        return f"`llm-do import {_SUBAGENTS}` makes a project of the subagents here"
+    for skills in _SKILLS:
+        if _has(folder, f"{skills}/SKILL.md"):
+            return f"`skills: [{skills}]` in an agent file, such as main.agent, makes a project of the skills here"
+    return "`llm-do init` creates a project"
+
+
+def _has(folder: Path, pattern: str) -> bool:
+    try:
+        return any(folder.glob(pattern))
+    except OSError:
+        return False
 
 
 def _searched(folder: Path) -> Iterator[Path]:

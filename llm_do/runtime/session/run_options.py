@@ -74,9 +74,9 @@ class PlayOptions(TypedDict, total=False):
         Sequence[str] | None,
         Option("Deny calls that match these patterns, whatever else allows them.", ("--deny",), "PATTERN"),
     ]
-    max_depth: Annotated[int | None, Option("Maximum depth of nested calls.", ("--max-depth",), minimum=1)]
+    max_depth: Annotated[int | None, Option("Maximum depth of nested calls.", ("--max-depth",), "N", minimum=1)]
     max_steps: Annotated[
-        int | None, Option("Maximum number of model requests in one agent's run.", ("--max-steps",), minimum=1)
+        int | None, Option("Maximum number of model requests in one agent's run.", ("--max-steps",), "N", minimum=1)
     ]
     max_retries: Annotated[
         int | None, Option("Maximum number of retries when a model request fails for a transient reason.")

@@ -1,4 +1,4 @@
-"""Two recorded runs side by side: where they parted, and what each of them came to."""
+"""Two recorded runs side by side: where they diverge, and how each ended."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class ComparedRun:
 
 @frozen
 class Parting:
-    """Where two runs parted.
+    """Where two runs diverge.
 
     Args:
         where: The request, such as `request 2 of lead`, or the answer to it.
@@ -177,7 +177,7 @@ def _used(usage: Usage | None) -> str:
     return f"{usage.requests:,} request{'' if usage.requests == 1 else 's'}, {usage.total_tokens:,} tokens{cost}"
 
 
-# -- where they parted
+# -- where they diverge
 
 
 def _parting(first: ComparedRun, second: ComparedRun) -> Parting | None:

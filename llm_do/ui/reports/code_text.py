@@ -29,7 +29,7 @@ def find_code(text: str) -> Code:
     name = text.strip().upper()
     found = CODES.get(name)
     if found is None:
-        hint = did_you_mean(name, CODES) or "docs/diagnostics.md lists all codes."
+        hint = did_you_mean(name, CODES) or "Codes are in brackets in what `llm-do check` prints."
         raise UsageError(f"there is no diagnostic {text!r}", hint=hint)
     return found
 

@@ -91,7 +91,7 @@ function comparison(data) {
   const { parting } = data;
   const lines = (texts) => el("pre", { class: "diff" }, texts.map((text) => el("span", { class: /^\+(?!\+\+)/.test(text) ? "added" : /^-(?!--)/.test(text) ? "removed" : "" }, visible(text), "\n")));
   const [head, ...rows] = data.rows;
-  return [section("Where they parted", parting ? [el("p", {}, el("b", {}, visible(parting.where)), ": ", visible(parting.what)), parting.diff.length ? lines(parting.diff) : null] : el("p", {}, "All requests and answers are the same.")),
+  return [section("Where they diverge", parting ? [el("p", {}, el("b", {}, visible(parting.where)), ": ", visible(parting.what)), parting.diff.length ? lines(parting.diff) : null] : el("p", {}, "All requests and answers are the same.")),
     section("What they came to", el("table", {}, el("thead", {}, el("tr", {}, head.map((text, at) => el("th", { scope: "col" }, at ? el("a", { href: runPath(data.runs[at - 1].run_id) }, line(text)) : "")))),
       el("tbody", {}, rows.map(([name, ...values]) => el("tr", {}, el("th", { scope: "row" }, line(name)), values.map((text) => el("td", {}, line(text)))))))),
     data.output_diff.length ? section("Output", lines(data.output_diff)) : null];

@@ -47,10 +47,16 @@ def map_inputs(
     ] = None,
     budget_usd: Annotated[
         float | None,
-        typer.Option("--budget-usd", min=0.0, help="US dollars that all inputs together may cost; needs the next one."),
+        typer.Option(
+            "--budget-usd",
+            metavar="USD",
+            min=0.0,
+            help="US dollars that all inputs together may cost; needs --budget-each-usd.",
+        ),
     ] = None,
     budget_each_usd: Annotated[
-        float | None, typer.Option("--budget-each-usd", min=0.0, help="US dollars that each input may cost.")
+        float | None,
+        typer.Option("--budget-each-usd", metavar="USD", min=0.0, help="US dollars that each input may cost."),
     ] = None,
     batch: Annotated[
         str | None,

@@ -66,8 +66,9 @@ def resume(
 ) -> int:
     """Continue a durable run where it stopped: what it has done isn't done again.
 
-    Models, limits and patterns are those that it began with; rules are the project's as they are now, of which those
-    that deny hold with --as-begun too. A run that has ended prints the result that it ended with.
+    Models, limits and patterns are those that the run began with. Rules are the project's current ones; with
+    --as-begun they are those that it began with, and current rules that deny still hold. A run that has ended prints
+    the result that it ended with.
 
     \b
     Examples:

@@ -50,7 +50,7 @@ def worker(
         typer.Option("--per-minute", metavar="N", min=1, help="Runs that begin within a minute; with --engine dbos."),
     ] = None,
 ) -> int:
-    """Carry out the inputs that are on the queue, beside other workers.
+    """Run the inputs that are on the queue, alongside other workers.
 
     Inputs are put there by `llm-do map`, which prints the results, or by `llm-do map --detach`. Workers that share a
     store share the work, on as many machines as have the project; what one leaves, another continues. SIGTERM and

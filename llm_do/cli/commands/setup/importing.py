@@ -16,14 +16,14 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 @app.command(cls=LeanCommand)
 def import_(
-    paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Markdown files, or folders with them.")],
+    paths: Annotated[list[str], typer.Argument(metavar="PATH", help="Markdown files, or folders with them.")],
     to: Annotated[
         str, typer.Option("--to", metavar="DIR", help="The project's folder, created if it doesn't exist.")
     ] = ".",
     form: p.Form = "text",
     _debug: p.Debug = False,
 ) -> int:
-    """Make agents of Claude Code's subagents. It never overwrites, and lists what could not be said.
+    """Convert Claude Code's subagents into agents. It never overwrites, and lists what it could not convert.
 
     \b
     Examples:
