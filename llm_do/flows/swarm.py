@@ -250,7 +250,7 @@ def _tree_of_steps(name: str, steps: object, flow: str | None, mode: FlowMode, o
     from pydantic import TypeAdapter, ValidationError
 
     if flow is not None:
-        raise LinkError(two_declarations(name, "flow").message, hint="Omit `flow`.")
+        raise LinkError(two_declarations(name).message, hint="Omit `flow`.")
     if mode != "workflow":
         raise LinkError(f"the flow {name!r} has steps, but its mode is {mode}", hint="Omit `steps`.")
     try:

@@ -57,9 +57,6 @@ class RepeatStep(Strict):
     at_most: int = Field(ge=1, le=1000, description="Maximum number of repetitions.")
 
 
-_TAGS = {"when": "<when>", "for_each": "<for_each>", "repeat": "<repeat>", "then": "<when>", "until": "<repeat>"}
-
-
 def _kind(value: object) -> str | None:
     """The tag of a step: the key that only this kind of step has."""
     if isinstance(value, str):

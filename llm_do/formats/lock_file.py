@@ -68,13 +68,12 @@ class _Lock(Strict):
     packages: dict[str, Text] = Field(default_factory=dict[str, Text])
 
 
-def parse_lock(text: str, today: datetime.date, file: str = FILE) -> Parsed[Lock]:
+def parse_lock(text: str, today: datetime.date) -> Parsed[Lock]:
     """Read a lock; what is wrong with an entry leaves the others as they are.
 
     Args:
         text: The text of `llm-do.lock`.
         today: The day, for approvals that expire.
-        file: How diagnostics name it.
 
     Returns:
         The lock, its nodes, and every problem found in it.
@@ -84,10 +83,10 @@ def parse_lock(text: str, today: datetime.date, file: str = FILE) -> Parsed[Lock
         >>> parsed.value.approvals[0].rule.text
         'send'
     """
-    source = Source(file, text.removeprefix("\ufeff"))
+    source = Source(FILE, text.removeprefix("\ufeff"))
     if (conflict := _CONFLICT.search(source.text)) is not None:
         return parse_result(None, None, [problems.merge_conflict().at(source.place(conflict.start(), conflict.end()))])
-    result = parse_json(text, file)
+    result = parse_json(text, FILE)
     node = result.node
     version = node.entries.get("version") if node is not None else None
     if node is not None and version is not None and version.data() != 1:

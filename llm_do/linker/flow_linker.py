@@ -68,7 +68,7 @@ def _flow(
     tree: FlowTree | None = None
     node = files.node.at(("flows", name)) if files.node is not None else None
     if declared.steps is not None and declared.flow is not None:
-        names.report(two_declarations(name, "flow"), _place(node, place, FlowPosition("flow")))
+        names.report(two_declarations(name), _place(node, place, FlowPosition("flow")))
         return None
     try:
         if declared.flow is not None:

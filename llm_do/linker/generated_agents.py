@@ -28,13 +28,13 @@ __all__ = ["link_agent"]
 
 
 def link_agent(
-    text: str, path: Path, root: Path, registry: Registry, aliases: Mapping[str, str | Sequence[str]] | None = None
+    text: str, path: Path, root: Path, registry: Registry, aliases: Mapping[str, str | Sequence[str]]
 ) -> AgentSpec:
     """Link the text of an `.agent` file; `aliases` are the project's, of models.
 
     Example:
         >>> text = "---\\nname: greeter\\n---\\nGreet the person.\\n"
-        >>> link_agent(text, Path("made/greeter.agent"), Path("."), Registry()).name
+        >>> link_agent(text, Path("made/greeter.agent"), Path("."), Registry(), {}).name
         'greeter'
     """
     from llm_do.formats.agent_file import parse_agent

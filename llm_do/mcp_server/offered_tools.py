@@ -41,7 +41,7 @@ class OfferedTool:
     withheld: frozenset[str] = frozenset()
 
 
-def offered_tools(project: Project, only: Sequence[str] = ()) -> Mapping[str, OfferedTool]:
+def offered_tools(project: Project, only: Sequence[str]) -> Mapping[str, OfferedTool]:
     """The tools of a project, by the names that clients see.
 
     Args:

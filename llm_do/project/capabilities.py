@@ -318,7 +318,7 @@ def capability_names(spec: AgentSpec) -> list[str]:
     ]
 
 
-def give_capabilities(spec: AgentSpec, own: Mapping[str, type[Any]] | None = None) -> list[tuple[Any, CapabilityError]]:
+def give_capabilities(spec: AgentSpec, own: Mapping[str, type[Any]] | None) -> list[tuple[Any, CapabilityError]]:
     """Give an agent what its capabilities add, once: toolsets, and tools that its provider runs.
 
     Args:

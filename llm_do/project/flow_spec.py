@@ -10,17 +10,14 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.diagnostic import Location
 from llm_do.formats.syntax.flow_expression import (
     Choice,
     FlowTree,
     ForEach,
-    Parallel,
     Reference,
     Repeat,
     Serial,
-    format_flow,
     names_in,
     parts_of,
     series_of,
@@ -37,14 +34,12 @@ __all__ = [
     "Aggregate",
     "FlowMode",
     "FlowSpec",
-    "StepOutline",
     "as_member",
     "callers_by_name",
     "every_agent",
     "every_caller",
     "handoff_names",
     "step_conditions",
-    "step_outlines",
 ]
 
 FlowMode = Literal["workflow", "handoff", "team", "plan"]
@@ -183,74 +178,6 @@ def every_caller(names: Mapping[str, Registered]) -> list[tuple[AgentSpec | Flow
 def _references(holder: AgentSpec | FlowSpec) -> Iterator[object]:
     """Yield what an agent or flow refers to, by name or as an object."""
     yield from holder.members.values() if isinstance(holder, FlowSpec) else (*holder.toolsets, *holder.handoffs)
-
-
-@frozen
-class StepOutline:
-    """One part of a flow's outline, for drawing it.
-
-    Args:
-        kind: `flow`, `serial`, `parallel`, `choice`, `for_each`, `repeat`, `agent`, `function`, or `unknown`.
-        name: The name of a flow, agent or function; empty for other kinds.
-        mode: A flow's mode.
-        expression: A workflow's steps as an expression; of a step, its condition, or the list that it is for.
-        parts: The parts inside, in order. A handoff flow has its agents, the starting one first; a team has its lead,
-            then the workers. Empty for a flow nested in itself.
-        to: The names of the agents that an agent may hand over to.
-    """
-
-    kind: Literal["flow", "serial", "parallel", "choice", "for_each", "repeat", "agent", "function", "unknown"]
-    name: str = ""
-    mode: FlowMode | None = None
-    expression: str = ""
-    parts: tuple[StepOutline, ...] = ()
-    to: tuple[str, ...] = ()
-
-
-def step_outlines(flow: FlowSpec, registry: Mapping[str, Registered]) -> StepOutline:
-    """Outline a flow and the flows nested in it.
-
-    Example:
-        >>> from llm_do.formats.syntax.flow_expression import parse_flow
-        >>> step_outlines(FlowSpec("article", tree=parse_flow("a >> (b | c)")), {}).parts[1].kind
-        'parallel'
-    """
-    return _outline(flow, registry, ())
-
-
-def _outline(flow: FlowSpec, registry: Mapping[str, Registered], above: tuple[FlowSpec, ...]) -> StepOutline:
-    shown = format_flow(flow.steps) if flow.mode == "workflow" else ""
-    if flow in above:
-        return StepOutline("flow", flow.name, flow.mode, shown)
-    inside = _outline_tree(flow.steps, flow, registry, (*above, flow))
-    parts = inside.parts if inside.kind == "serial" else (inside,)
-    return StepOutline("flow", flow.name, flow.mode, shown, parts)
-
-
-def _outline_tree(
-    tree: FlowTree, flow: FlowSpec, registry: Mapping[str, Registered], above: tuple[FlowSpec, ...]
-) -> StepOutline:
-    if not isinstance(tree, Reference):
-        parts = tuple(_outline_tree(part, flow, registry, above) for part in parts_of(tree))
-        return _group_outline(tree, parts)
-    found = as_member(flow, tree.name, registry)
-    if found is None:
-        return StepOutline("unknown", tree.name)
-    if found.kind == "flow":
-        return _outline(found.value, registry, above)
-    if found.kind == "agent":
-        return StepOutline("agent", tree.name, to=handoff_names(found.value))
-    return StepOutline("function", tree.name)
-
-
-def _group_outline(tree: Serial | Parallel | Choice | ForEach | Repeat, parts: tuple[StepOutline, ...]) -> StepOutline:
-    if isinstance(tree, Choice):
-        return StepOutline("choice", expression=tree.when.text, parts=parts)
-    if isinstance(tree, ForEach):
-        return StepOutline("for_each", expression=tree.items.text, parts=parts)
-    if isinstance(tree, Repeat):
-        return StepOutline("repeat", expression=tree.until.text, parts=parts)
-    return StepOutline("serial" if isinstance(tree, Serial) else "parallel", parts=parts)
 
 
 def step_conditions(flow: FlowSpec) -> Mapping[str, str]:

@@ -14,7 +14,6 @@ import pytest
 
 from llm_do import LinkError, Project, Runtime
 from llm_do.linker.linker import LinkReport, check_project
-from llm_do.project.flow_spec import step_outlines
 from llm_do.ui.reports.diagnostic_text import render_text
 
 Link = Callable[..., LinkReport]
@@ -279,24 +278,6 @@ def test_hooks_of_the_manifest_come_before_an_agents_own_and_are_called_for_all(
         steps.run_sync("go")  # `seen` takes no argument
     from_python = Runtime(report.project).registry["seen"].value
     assert from_python() == "everybody a, everybody b, mine b"
-
-
-def test_the_outline_of_a_flow_shows_what_is_inside(link: Link) -> None:
-    flows = {"f": flow("a >> (b | g)")["f"], "g": {"mode": "handoff", "agents": ["c", "d"]}}
-    project = link(flows, {"a": "", "b": "", "c": "handoffs: [d]", "d": ""}).project
-    assert project is not None
-
-    shown = step_outlines(project.registry["f"].value, project.registry)
-
-    first, second = shown.parts
-    assert (shown.kind, shown.mode, shown.expression) == ("flow", "workflow", "a >> (b | g)")
-    assert (first.kind, first.name, second.kind) == ("agent", "a", "parallel")
-    press = second.parts[1]
-    assert (press.name, press.mode, [(part.name, part.to) for part in press.parts]) == (
-        "g",
-        "handoff",
-        [("c", ("d",)), ("d", ())],
-    )
 
 
 def test_a_project_with_flows_links_without_pydantic_ai(link: Link, tmp_path: Path) -> None:

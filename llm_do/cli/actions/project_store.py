@@ -60,7 +60,7 @@ def print_from_store(
     return 0
 
 
-def existing_store(location: ProjectLocation, place: str | None = None, *, create: bool = False) -> SqlStore:
+def existing_store(location: ProjectLocation, place: str | None, *, create: bool = False) -> SqlStore:
     """Open a project's store, or the one at a place; a file that isn't there is an error unless it is to be created.
 
     The manifest is only asked for its store: what is recorded can be read whatever else is wrong with the project. A

@@ -20,7 +20,7 @@ NAME = "assistant"
 """The agent's name in events and records."""
 
 
-def bare_project(missing: UsageError, options: CommandOptions, *, last: bool = False) -> Project:
+def bare_project(missing: UsageError, options: CommandOptions, *, last: bool) -> Project:
     """A project of one agent without tools; nothing is recorded unless `--store` says where.
 
     Args:

@@ -134,7 +134,7 @@ def require_text_input(project: Project, entry: str | None) -> None:
         )
 
 
-def attach_files(project: Project, entry: str | None, message: object, attach: Sequence[str] = ()) -> object:
+def attach_files(project: Project, entry: str | None, message: object, attach: Sequence[str]) -> object:
     """A message with its files: those in `attach`, and `@FILE` words if the entry takes attachments."""
     model = entry_model(project, entry)
     files = list(attach)

@@ -296,6 +296,6 @@ def deep_steps(limit: int) -> Problem:
     return LD513.problem(f"steps are nested deeper than {limit}", "make inner steps a flow of their own")
 
 
-def two_declarations(flow: str, second: str) -> Problem:
-    """A workflow with `steps` and something else that says what runs."""
-    return LD513.problem(f"the flow `{flow}` has both `steps` and `{second}`", f"omit `{second}`")
+def two_declarations(flow: str) -> Problem:
+    """A workflow with both `steps` and `flow`, which says the same."""
+    return LD513.problem(f"the flow `{flow}` has both `steps` and `flow`", "omit `flow`")

@@ -31,7 +31,7 @@ LD302 = Code(
 )
 
 
-def import_raised(error: str, missing: str | None, install: str | None = None) -> Problem:
+def import_raised(error: str, missing: str | None, install: str | None) -> Problem:
     """An exception, as text; the module that was not found, if that is what it says, and what installs it, if known."""
     hint = f"install the package that provides {missing!r} beside llm-do, or correct the name" if missing else None
     if install is not None:

@@ -30,7 +30,7 @@ def mode_to_keep(folder: Folder, name: str, path: str) -> int | None:
     return info.st_mode & 0o777
 
 
-def replace_file(place: Place, data: bytes, mode: int | None, expected: tuple[str, str] | None = None) -> None:
+def replace_file(place: Place, data: bytes, mode: int | None, expected: tuple[str, str] | None) -> None:
     """Write a file in one step.
 
     Args:

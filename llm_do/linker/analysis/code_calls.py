@@ -94,7 +94,7 @@ def context_parameter(function: object, *, first: bool = False) -> str | None:
     return next(named, parameters[0].name if takes_first and parameters else None)
 
 
-def calls_in(function: object, root: Path, place: Location | None = None, *, first: bool = False) -> CodeCalls:
+def calls_in(function: object, root: Path, place: Location | None, *, first: bool) -> CodeCalls:
     """Return what a function of the project calls.
 
     Args:

@@ -32,11 +32,11 @@ PlaceOf: TypeAlias = "Callable[..., Location]"
 _NAME = re.compile(NAME_PATTERN)
 
 
-def short_reason(error: Exception, public: Callable[[str], str] = str) -> str:
+def short_reason(error: Exception, public: Callable[[str], str]) -> str:
     """Return the first sentence of an error, without pydantic's advice to its own users.
 
     Example:
-        >>> short_reason(ValueError("Unknown type.\\n\\nFor further information visit https://example.org"))
+        >>> short_reason(ValueError("Unknown type.\\n\\nFor further information visit https://example.org"), str)
         'unknown type'
     """
     text = str(error).strip().partition("\n\n")[0]

@@ -37,7 +37,7 @@ def price_known(name: str) -> bool:
     return True
 
 
-def worst_price(name: str, max_tokens: int | None = None) -> float | None:
+def worst_price(name: str, max_tokens: int | None) -> float | None:
     """Return what one request to a model may cost in US dollars: a full context, and as much output as it may have.
 
     Args:
@@ -48,9 +48,9 @@ def worst_price(name: str, max_tokens: int | None = None) -> float | None:
         The price; None if it or the size of the context isn't known.
 
     Example:
-        >>> worst_price("script:answers.yaml"), worst_price("openai:no-such-model")
+        >>> worst_price("script:answers.yaml", None), worst_price("openai:no-such-model", None)
         (0.0, None)
-        >>> 0.1 < worst_price("openai:gpt-5-mini", 1000) < worst_price("openai:gpt-5-mini") < 2
+        >>> 0.1 < worst_price("openai:gpt-5-mini", 1000) < worst_price("openai:gpt-5-mini", None) < 2
         True
     """
     prefix, rest = split_name(name)

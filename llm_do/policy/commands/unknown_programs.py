@@ -30,13 +30,13 @@ _FILE = re.compile(r"[^=]*/[^=]*|[^\s=]*[^\s=.0-9][^\s=.]*\.[A-Za-z][A-Za-z0-9]*
 """A value that looks like a file: it has a slash or an extension."""
 
 
-def is_harmless_option(word: str, following: str = "") -> bool:
+def is_harmless_option(word: str, following: str) -> bool:
     """Whether an option can't take a file or a program, as far as its name and its value say.
 
     `following` is the next word, which may be its value.
 
     Example:
-        >>> [is_harmless_option(word) for word in ("--verbose", "-n", "--exec=x", "-ox", "--level=notes.txt")]
+        >>> [is_harmless_option(word, "") for word in ("--verbose", "-n", "--exec=x", "-ox", "--level=notes.txt")]
         [True, True, False, False, False]
         >>> is_harmless_option("--rules", "x.json"), is_harmless_option("--verbose", "x.json")
         (False, True)

@@ -9,19 +9,9 @@ from pydantic import BaseModel
 from llm_do.errors import RunError
 from llm_do.text.output_text import output_text
 
-__all__ = ["render_template", "template_fields"]
+__all__ = ["render_template"]
 
 _FIELD = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
-
-
-def template_fields(text: str) -> list[str]:
-    """The names of a template's fields, each once, in order.
-
-    Example:
-        >>> template_fields("Dear {{ name }}, {{name}}: {{topic}}")
-        ['name', 'topic']
-    """
-    return list(dict.fromkeys(_FIELD.findall(text)))
 
 
 def render_template(text: str, values: BaseModel) -> str:

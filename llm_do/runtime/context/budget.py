@@ -91,7 +91,7 @@ class BudgetMeter:
         finally:
             self._waiting.remove(settled)
 
-    def remaining_output(self, input_tokens: int, input_usd: float = 0.0, token_usd: float = 0.0) -> int | None:
+    def remaining_output(self, input_tokens: int, input_usd: float, token_usd: float) -> int | None:
         """Return how many output tokens a request may still produce; None means no limit.
 
         Args:

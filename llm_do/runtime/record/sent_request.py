@@ -32,7 +32,6 @@ __all__ = [
     "KnownSetups",
     "RequestReader",
     "SentRequest",
-    "cleaned",
     "read_request",
     "request_key",
 ]
@@ -245,13 +244,8 @@ def _setup_data(
     }
 
 
-def cleaned(data: Mapping[str, Any], clean: Callable[[str], str]) -> Mapping[str, Any]:
-    """Data whose text has been cleaned; whatever cleans it leaves JSON valid."""
-    return _cleaned(data, clean)[0]
-
-
 def _cleaned(data: Mapping[str, Any], clean: Callable[[str], str]) -> tuple[Mapping[str, Any], str]:
-    """Cleaned data, with its canonical text."""
+    """Cleaned data, with its canonical text; whatever cleans it leaves JSON valid."""
     text = canonical_text(data)
     clear = clean(text)
     if clear == text:

@@ -50,8 +50,8 @@ async def run_again(
     session: Session,
     run_id: str,
     *,
-    in_flight: InFlightAnswers = None,
-    accept_changes: bool = False,
+    in_flight: InFlightAnswers,
+    accept_changes: bool,
     subscription: Subscription | None = None,
     budget: Budget | None = None,
 ) -> RunResult:

@@ -69,7 +69,7 @@ async def run_in_transaction(
     gates: Sequence[ToolGate],
     args: dict[str, Any],
     handler: Callable[[dict[str, Any]], Awaitable[Any]],
-    succeeded: Callable[[Any], bool] | None = None,
+    succeeded: Callable[[Any], bool] | None,
 ) -> tuple[Any, ToolOutput, tuple[StateChange, ...]]:
     """Run a tool and, once it has succeeded, change the states of its machines: all of them or none."""
     limit = ctx.runtime.config.settings.max_result_bytes

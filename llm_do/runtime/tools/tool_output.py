@@ -25,7 +25,7 @@ SaveArtifact = Callable[[Iterable[bytes]], str | None]
 """Saves a complete result, given in pieces, and returns its path; None if it can't be saved."""
 
 
-async def limit_result(value: Any, limit: int, keep: SaveArtifact | None = None) -> ToolOutput:
+async def limit_result(value: Any, limit: int, keep: SaveArtifact | None) -> ToolOutput:
     """Limit a tool's result like `limit_output`, a large one in a worker thread."""
     if is_large(value.return_value if isinstance(value, ToolReturn) else value):
         return await run_in_worker(limit_output, value, limit, keep)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self, cast
 
 from pydantic_ai import RunContext, Tool as PydanticTool
@@ -142,14 +142,11 @@ class Toolbox(AbstractToolset[Any]):
             each.apply(visitor)
 
 
-def function_tool(tool: PydanticTool[Any], owner: AbstractToolset[Any], name: str | None = None) -> FixedTool:
+def function_tool(tool: PydanticTool[Any], owner: AbstractToolset[Any]) -> FixedTool:
     """Return a function tool that is prepared once."""
-    definition = tool.tool_def
-    if name is not None and name != definition.name:
-        definition = replace(definition, name=name)
     return FixedTool(
         toolset=owner,
-        tool_def=definition,
+        tool_def=tool.tool_def,
         max_retries=tool.max_retries or 0,
         args_validator=tool.function_schema.validator,
         args_validator_func=defer_requirement(tool.args_validator),

@@ -122,7 +122,7 @@ class PastRun:
             f"{day} by llm-do {version}",
         )
 
-    def case_text(self, project: Project, *, approve: bool = False) -> str:
+    def case_text(self, project: Project, *, approve: bool) -> str:
         """Its case as the text of a test file.
 
         Args:

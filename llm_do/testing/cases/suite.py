@@ -59,8 +59,8 @@ def run_suite(
     jobs: Sequence[Job],
     *,
     processes: int,
-    columns: Sequence[str] = (),
-    on_result: Callable[[CaseResult], object] = lambda _: None,
+    columns: Sequence[str],
+    on_result: Callable[[CaseResult], object],
 ) -> SuiteRun:
     """Run jobs, and report each result as soon as those before it are there.
 

@@ -17,7 +17,7 @@ def starts_turn(message: ModelMessage) -> bool:
     return "user-prompt" in kinds and not kinds & _ANSWERS
 
 
-def usable_part(messages: Sequence[ModelMessage], *, complete: bool = False) -> list[ModelMessage]:
+def usable_part(messages: Sequence[ModelMessage], *, complete: bool) -> list[ModelMessage]:
     """Return the messages from the first user prompt on; a complete history may also start with something else."""
     for index, message in enumerate(messages):
         if complete and index == 0 and not _kinds(message) & _ANSWERS:

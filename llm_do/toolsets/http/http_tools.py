@@ -232,9 +232,9 @@ class HttpTools:
         )
 
 
-def http_toolset(name: str, config: HttpConfig, resolve: LookUp = look_up) -> FunctionToolset[Any]:
+def http_toolset(name: str, config: HttpConfig) -> FunctionToolset[Any]:
     """Build the toolset; it has no state, so runs may share it."""
-    tools = HttpTools(name, config, resolve)
+    tools = HttpTools(name, config)
     functions: dict[str, Callable[..., Any]] = {"http_get": tools.http_get, "http_request": tools.http_request}
     built = [
         Tool(function, name=each, metadata=tools.traits(each).metadata(), require_parameter_descriptions=True)

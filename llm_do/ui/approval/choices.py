@@ -133,7 +133,7 @@ def _side_by_side(frame: Frame, choices: Sequence[tuple[str, str]]) -> list[str]
     return ["  " + "    ".join(f"{frame.paint(key, 'name')}  {text}" for key, text in choices)] if choices else []
 
 
-def rules_text(rules: Sequence[str], columns: int = 80, *, exact: bool = False, edited: bool = False) -> str:
+def rules_text(rules: Sequence[str], columns: int = 80, *, exact: bool, edited: bool = False) -> str:
     """The rules proposed for a lasting answer, and the prompt for one."""
     shown = {"0": "exactly this call"} if exact else {}
     shown |= {str(number): sanitize(rule) for number, rule in enumerate(rules, 1)}

@@ -163,7 +163,7 @@ def _place(error: Mapping[str, Any] | None) -> str:
     return sanitize(f" ({error['file']}:{error['line']})" if "line" in error else f" ({error['file']})")
 
 
-def outcome_text(status: str, value: object, limit: int = 160) -> str:
+def outcome_text(status: str, value: object, limit: int) -> str:
     """How something ended, and with which value."""
     return f"{status}: {shorten_middle(value, limit)}"
 
@@ -186,7 +186,7 @@ def usage_text(tokens: int, cost: float | None) -> list[str]:
     return words if cost is None else [*words, f"${cost:.4f}"]
 
 
-def input_text(event: CallStartedEvent, limit: int = 160) -> str:
+def input_text(event: CallStartedEvent, limit: int) -> str:
     """What distinguishes a call from others of the same name: its label, or its input."""
     return shorten_middle(event.label or _plain(event.input), limit) if event.label or event.input else ""
 

@@ -34,11 +34,11 @@ def find_code(text: str) -> Code:
     return found
 
 
-def code_lines(code: Code, *, color: bool = False) -> Iterator[str]:
+def code_lines(code: Code, *, color: bool) -> Iterator[str]:
     """The lines of an explanation.
 
     Example:
-        >>> lines = list(code_lines(find_code("LD604")))
+        >>> lines = list(code_lines(find_code("LD604"), color=False))
         >>> lines[0], lines[-1]
         ("LD604: Rule that can't match (warning)", 'To fix it: correct the name, or remove the rule.')
     """

@@ -45,7 +45,7 @@ def answer_word(question: PendingQuestion) -> str:
     return "repeat" if question.kind == "in_flight" else "TEXT"
 
 
-def how_to_answer(questions: Sequence[PendingQuestion], project: str | None = None, store: str | None = None) -> str:
+def how_to_answer(questions: Sequence[PendingQuestion], project: str | None, store: str | None) -> str:
     """The commands that answer the first of these questions, and continue its run."""
     first = questions[0]
     where = f" -p {shlex.quote(project)}" if project else ""
@@ -54,9 +54,7 @@ def how_to_answer(questions: Sequence[PendingQuestion], project: str | None = No
     return f"Answer: {answer}    Then: llm-do resume{where} {shlex.quote(short_run_id(first.run_id))}"
 
 
-def suspension_lines(
-    questions: Sequence[PendingQuestion], project: str | None = None, store: str | None = None
-) -> list[str]:
+def suspension_lines(questions: Sequence[PendingQuestion], project: str | None, store: str | None) -> list[str]:
     """What a run that waits for a person needs."""
     needed = "1 answer is" if len(questions) == 1 else f"{len(questions)} answers are"
     rows = [f"  {line}" for line in question_rows(questions)]

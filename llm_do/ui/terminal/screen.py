@@ -41,7 +41,7 @@ def can_animate(environ: Mapping[str, str]) -> bool:
     return os.isatty(2) and not is_plain(environ)
 
 
-def wants_color(environ: Mapping[str, str], *, no_color: bool = False) -> bool:
+def wants_color(environ: Mapping[str, str], *, no_color: bool) -> bool:
     """Whether stderr may be coloured: a terminal that can be, and nothing says otherwise."""
     if no_color or environ.get("NO_COLOR") or not can_animate(environ):
         return False

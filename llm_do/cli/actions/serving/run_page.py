@@ -20,9 +20,7 @@ STDOUT = "-"
 """The file name that means stdout."""
 
 
-def check_html_options(
-    file: str, *, form: str = "text", types: Sequence[str] | None = None, requests: str | None = None
-) -> None:
+def check_html_options(file: str, *, form: str, types: Sequence[str] | None, requests: str | None) -> None:
     """Check before anything is read that a page can be written.
 
     Raises:

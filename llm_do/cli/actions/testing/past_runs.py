@@ -45,7 +45,7 @@ _MOST_LINES = 120
 _WIDTH = 80
 
 
-def make_test(path: Path, run: str, results: Results, *, place: str | None = None, no_color: bool) -> int:
+def make_test(path: Path, run: str, results: Results, *, place: str | None, no_color: bool) -> int:
     """Make a test of a recorded run, show it, and write it, on a terminal if a person agrees.
 
     Args:

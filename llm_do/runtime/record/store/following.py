@@ -22,7 +22,7 @@ RECOVERY = 2.0
 """Seconds after which a run in which nothing happens is checked for having been killed."""
 
 
-async def follow_run(store: ThreadStore, run_id: str, *, after: int = -1) -> AsyncIterator[Observation]:
+async def follow_run(store: ThreadStore, run_id: str, *, after: int) -> AsyncIterator[Observation]:
     """Yield the events of a run as they are recorded, until the run has ended.
 
     A durable run that was stopped, or waits for a person, hasn't ended: what it does once it is resumed follows. A run

@@ -41,9 +41,7 @@ _KEYS = {"day": f"floor(started / {QUARTER})", "agent": "agent", "model": "model
 """What spending is summed up by, in SQL."""
 
 
-def run_records(
-    db: Database, filter: RunFilter, *, prefix: str | None = None, limit: int | None = None
-) -> list[RunRecord]:
+def run_records(db: Database, filter: RunFilter, *, prefix: str | None = None, limit: int | None) -> list[RunRecord]:
     """List runs, most recent first; with a prefix, only the run whose id it is, if there is one."""
     wheres, values = _conditions(filter)
     if prefix is not None:
@@ -154,7 +152,7 @@ def is_open(db: Database, run_id: str) -> bool:
     return db.execute("SELECT 1 FROM runs WHERE id = ? AND status = 'running'", (run_id,)).fetchone() is not None
 
 
-def open_runs(db: Database, user: str | None = None, thread_id: str | None = None) -> list[RunRecord]:
+def open_runs(db: Database, user: str | None, thread_id: str | None) -> list[RunRecord]:
     """List runs that haven't ended, of one thread or of all, oldest first."""
     where = "" if thread_id is None else " AND thread = ? AND coalesce(user, '') = ?"
     values = [] if thread_id is None else [thread_id, user or ""]
