@@ -171,7 +171,7 @@ def _as_text(root: Path) -> CheckResult:
     """What a strict check finds in a folder that isn't trusted."""
     with closed_folders("looks"):
         report = check_with_tests(root)
-        notice = Admission(root, open=False, text_only=True).notice(report.left_out)
+        notice = Admission(Path(), open=False).notice(report.left_out)
     fault = left_out_code(str(notice)).at(Location("project.json"))
     return CheckResult((*report.diagnostics, fault), report.root)
 

@@ -67,7 +67,7 @@ def check(
       llm-do check --format github
       llm-do check --format sarif > check.sarif
       llm-do check --explain LD604
-      llm-do check --text-only
+      llm-do check --text-only --strict
       llm-do check --bounds
     """
     from llm_do._startup.process import disable_plugins
@@ -98,7 +98,8 @@ def check(
     report = check_in_subprocess(path, task, seconds=seconds, tests=True)
     approvals, faults = _permanent_approvals(report.root)
     notice = admission.notice(report.left_out)
-    faults += [left_out_code(notice).at(Location(MANIFEST))] if notice and strict else []
+    warns = strict and not text_only  # who asks for text only knows that the rest is left out
+    faults += [left_out_code(notice).at(Location(MANIFEST))] if notice and warns else []
     report = replace(report, diagnostics=(*report.diagnostics, *faults, *sandbox_warnings(path)))
     worst = report.data if report.left_out is None else None
     if bounds and report.left_out is not None:
@@ -128,7 +129,7 @@ def check(
         warn(summary(report.diagnostics))
         for line in approvals:
             warn(line)
-    if not strict:
+    if not warns:
         admission.say(report.left_out)
     return 3 if report.failed or (strict and report.diagnostics) else 0
 

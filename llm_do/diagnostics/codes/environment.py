@@ -170,8 +170,8 @@ LD710 = Code(
     "Folder that isn't trusted",
     "warning",
     "Looking at a project runs nothing of it unless its folder is trusted: its Python files weren't imported, so what "
-    "they define is unknown. Only `--strict` reports this as a warning.",
-    "read the code, then `llm-do trust FOLDER`; in CI, `--trust` or LLM_DO_TRUST=1",
+    "they define is unknown. `--strict` reports it as a warning; with `--text-only` it stays a note.",
+    "read the code, then `llm-do trust FOLDER`; in CI, `--trust` or LLM_DO_TRUST=1, or `--text-only` if it may not run",
     wrong='"python_files": ["tools.py"]',
     right='"python_files": []',
 )

@@ -23,7 +23,7 @@ from tests.support.tables import each_row
 
 LOOKS = {
     "check": ["check"],
-    "check --text-only": ["check", "--text-only"],
+    "check --text-only": ["check", "--text-only", "--strict"],
     "check --strict": ["check", "--strict", "--format", "json"],
     "graph": ["graph", "--permissions"],
     "graph --states": ["graph", "--states", "main"],
