@@ -143,7 +143,7 @@ def index() -> str:
 
 def python(page: str) -> str:
     """Generate one page."""
-    parts = [f"# {TITLES[page]}\n", "[All names](python.md)\n"]
+    parts = [f"# Python API: {TITLES[page]}\n", "[All names](python.md)\n"]
     for each in names():
         if each.page == page:
             parts += _entry(each)
@@ -161,7 +161,7 @@ def places() -> Mapping[str, str]:
     for page in TITLES:
         mine = [each for each in names() if each.page == page]
         # The titles of methods, which stand between those of names, make numbers of anchors go up.
-        text = "\n".join([f"# {TITLES[page]}\n", *(part for each in mine for part in _entry(each))])
+        text = "\n".join([f"# Python API: {TITLES[page]}\n", *(part for each in mine for part in _entry(each))])
         anchors = dict(reversed(headings(text)))
         found |= {each.heading: f"{_file(page)}#{anchors[code(each.heading)]}" for each in mine}
     return found

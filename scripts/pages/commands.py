@@ -10,7 +10,7 @@ from scripts.pages.markdown import code
 __all__ = ["commands"]
 
 HEAD = """\
-# Commands
+# Programs in rules
 
 The programs whose options and operands [rules on commands](../toolsets.md#commands) know. A final `*` in a rule covers
 their operands and the options listed here; a rule has to spell out any other option, or the call needs approval. An

@@ -143,6 +143,18 @@ def test_dead_links_dead_anchors_and_foreign_files_are_found(tmp_path: Path) -> 
     ]
 
 
+def test_pages_with_the_same_title_are_found(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        a='<h1>Flows<a href="#">#</a></h1>',
+        b="<h1><code>Flows</code></h1><h1>B</h1>",
+        c="<h1>Flow</h1>",
+        d="",
+    )
+
+    assert check_built(tmp_path) == ["b.html: has the title of a.html, 'Flows', and the search shows no more of them"]
+
+
 @pytest.mark.slow
 def test_the_site_is_searched_and_read_from_a_disk_at_any_width(tmp_path: Path) -> None:
     pytest.importorskip("sphinx", reason="Sphinx isn't installed: make site")
