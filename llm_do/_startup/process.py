@@ -13,6 +13,7 @@ from typing import NoReturn
 __all__ = [
     "disable_plugins",
     "exit_process",
+    "hasten_imports",
     "import_httpx",
     "pause_collector",
     "paused_collector",
@@ -42,6 +43,16 @@ def paused_collector() -> Generator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+def hasten_imports() -> None:
+    """Do what makes importing PydanticAI and an SDK quick, before a command does."""
+    from llm_do._startup.compiled_texts import keep_compiled_texts
+    from llm_do._startup.deferred_packages import defer_packages
+
+    import_httpx()
+    defer_packages()
+    keep_compiled_texts()
 
 
 def import_httpx() -> None:

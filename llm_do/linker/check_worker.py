@@ -16,6 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
+from llm_do._startup.compiled_texts import keep_compiled_texts, save_compiled_texts
 from llm_do.diagnostics.diagnostic import Diagnostic
 from llm_do.errors import LlmDoError
 from llm_do.linker.linker import check_project
@@ -37,7 +38,9 @@ def main(request: Mapping[str, Any]) -> NoReturn:
         faulthandler.dump_traceback(trace, all_threads=False)
         leave(code)
 
+    keep_compiled_texts()
     import_module("pydantic_ai.toolsets")  # every project with Python files needs it; its time is not the files'
+    save_compiled_texts()
     os._exit = exit_seen
     sys.argv[1:] = []
     refused = {file: Diagnostic.from_dict(found) for file, found in request["refused"].items()}

@@ -13,8 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from llm_do._startup.code_access import is_open
-from llm_do._startup.deferred_packages import defer_packages
-from llm_do._startup.process import import_httpx
+from llm_do._startup.process import hasten_imports
 from llm_do.cli.actions import failure
 from llm_do.cli.arguments.target import Target, resolve
 from llm_do.cli.process.signals import Interrupts, kill_children
@@ -308,8 +307,7 @@ def _notice(output: OutputOptions) -> Callable[[str], None]:
 def prepare(*, otel: bool) -> None:
     """Set up what holds for the process, before PydanticAI is imported."""
     os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")
-    import_httpx()
-    defer_packages()
+    hasten_imports()
     if otel:
         from llm_do.cli.actions.telemetry import switch_on
 

@@ -24,6 +24,7 @@ from types import ModuleType
 from typing import Any, Protocol
 
 from llm_do._startup.code_access import must_be_open
+from llm_do._startup.compiled_texts import project_code
 from llm_do.linker.python.plain_tools import allow_plain_tools
 from llm_do.linker.python.positions import Facts, read_facts
 
@@ -228,7 +229,8 @@ class _ProjectLoader(Loader):
                 self.space.facts[str(self.file)] = read_facts(tree, source.encode())
             code = compile(tree, str(self.file), "exec", dont_inherit=True)
             vars(module)["__builtins__"] = self.space.builtins
-            exec(code, vars(module))  # noqa: S102 - this is what importing a file is
+            with project_code():
+                exec(code, vars(module))  # noqa: S102 - this is what importing a file is
         except BaseException as error:
             if self.space.linking:
                 self.space.failures[str(self.file)] = error
