@@ -33,7 +33,7 @@ COMMANDS: dict[str, str] = {
     "approvals": "List, revoke and explain approvals.",
     "lock": "Record in llm-do.lock what MCP servers offer, or compare with it.",
     "init": "Create a small project that runs.",
-    "import": "Convert Claude Code's subagents into agents.",
+    "import": "Convert Claude Code's subagents and skills.",
     "trust": "Trust a folder, so that its code runs without a question.",
     "doctor": "Check this machine's setup.",
     "models": "List available models, or download the local one.",

@@ -30,12 +30,14 @@ class Available:
         agents: The names of agents in the project by the names that their writers gave them.
         servers: The toolsets that are MCP servers.
         models: The aliases of models.
+        skills: The folders of skills in the project by the names that their writers gave them.
     """
 
     shell: str
     agents: Mapping[str, str] = field(default_factory=dict[str, str])
     servers: frozenset[str] = frozenset()
     models: frozenset[str] = frozenset()
+    skills: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def agent_text(draft: Draft, name: str, available: Available) -> str:
@@ -70,9 +72,11 @@ def agent_text(draft: Draft, name: str, available: Available) -> str:
     if draft.thinking is not None:
         lines.append(f"model_settings: {{thinking: {draft.thinking}}}")
     lines += _toolset_lines(toolsets_of(draft, available))
-    web = [tool for tool in ("web_search", "web_fetch") if tool in draft.granted.others]
-    if web:
-        lines += ["server_side_tools:", *(f"  - tool_type: {tool}" for tool in web)]
+    if "web_search" in draft.granted.others:
+        lines += ["server_side_tools:", "  - tool_type: web_search"]
+    if available.skills and draft.skills is not None:
+        folders = dict.fromkeys(available.skills[name] for name in draft.skills if name in available.skills)
+        lines.append(f"skills: [{', '.join(map(_scalar, folders))}]")
     if draft.max_steps is not None:
         lines.append(f"max_steps: {draft.max_steps}")
     body = f"{draft.instructions}\n" if draft.instructions else ""
@@ -91,6 +95,8 @@ def toolsets_of(draft: Draft, available: Available) -> dict[str, Sequence[str]]:
         found[toolset] = () if files == frozenset(offered) else [tool for tool in offered if tool in files]
     if "shell" in draft.granted.others:
         found["shell_readonly" if draft.read_only else available.shell] = ()
+    if "http" in draft.granted.others:
+        found["http"] = ["http_get"]
     found |= {name: () for name in ("todo", "ask_user") if name in draft.granted.others}
     for server in dict.fromkeys(server for server, _ in draft.granted.servers if server in available.servers):
         tools = [tool for name, tool in draft.granted.servers if name == server]

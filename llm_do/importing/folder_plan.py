@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field, replace
 
 from llm_do._startup.frozen import frozen
 from llm_do.importing.agent_text import Available, agent_text, toolsets_of
 from llm_do.importing.frontmatter import NotAnAgentError, UnreadableFileError
-from llm_do.importing.tool_names import Granted
+from llm_do.importing.skill_plan import SKILLS, plan_skills
+from llm_do.importing.tool_names import EVERYTHING, Granted
 from llm_do.importing.translation import ALIASES, Draft, Note, translate
 
-__all__ = ["FOLDER", "ImportPlan", "SourceFile", "SourceNote", "Target", "plan_import"]
+__all__ = ["FOLDER", "SKILLS", "ImportPlan", "SourceFile", "SourceNote", "Target", "plan_import"]
 
 FOLDER = "agents"
 """Where agents are written, below the project's folder."""
@@ -23,6 +25,15 @@ _LEADER = """\
 You lead a team of agents. Give each task to the agent whose description fits it best, with everything that it needs to
 know: it sees nothing but what you write. Answer with what came of it.
 """
+
+
+_ALONE = Draft(
+    "main",
+    "Works in the project's folder.",
+    replace(EVERYTHING, notes=()),
+    "You help with the work in this folder. Look at the files before you answer or change anything.",
+)
+"""The agent of a project that has only skills: as Claude Code itself, it has files, commands and the to-do list."""
 
 
 @frozen
@@ -62,6 +73,7 @@ class Target:
         servers: Its toolsets that are MCP servers.
         models: Its aliases of models.
         taken: Names that its own agents, toolsets, flows and functions have, each with its file.
+        skills: The names of its skills that are where skills are written.
     """
 
     title: str
@@ -70,6 +82,7 @@ class Target:
     servers: frozenset[str] = frozenset()
     models: frozenset[str] = frozenset()
     taken: Mapping[str, str] | None = None
+    skills: frozenset[str] = frozenset()
 
 
 @frozen
@@ -81,12 +94,14 @@ class ImportPlan:
         notes: What can't be said, in the order of the files.
         refused: Why files can't be imported, as the end of a sentence about each.
         others: Why files are no agents at all.
+        skills: The folders of skills, below the project's folder, by their source.
     """
 
     files: Mapping[str, str]
     notes: Sequence[SourceNote]
     refused: Mapping[str, str]
     others: Mapping[str, str]
+    skills: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @frozen
@@ -96,12 +111,13 @@ class _Named:
     name: str
 
 
-def plan_import(sources: Iterable[SourceFile], target: Target) -> ImportPlan:
+def plan_import(sources: Iterable[SourceFile], target: Target, skills: Iterable[SourceFile] = ()) -> ImportPlan:
     r"""Decide what to write for a number of files.
 
     Args:
-        sources: The files.
+        sources: The files of agents.
         target: The project.
+        skills: The `SKILL.md` files of skills.
 
     Example:
         >>> plan = plan_import([SourceFile("a.md", "---\nname: a\ntools: Read\n---\nHelp.")], Target("shop"))
@@ -123,21 +139,31 @@ def plan_import(sources: Iterable[SourceFile], target: Target) -> ImportPlan:
             refused[source.file] = str(error)
             continue
         drafts.append((source, draft))
+    planned = plan_skills(skills)
+    notes += [SourceNote(file, note) for file, note in planned.notes]
+    refused |= planned.refused or {}
+    if planned.folders and not drafts and not target.exists:
+        drafts.append((SourceFile("", ""), _ALONE))
     named = _name_all(drafts, target, notes)
     shell = target.shell or ("shell_readonly" if target.exists else _free("commands", {each.name for each in named}))
-    files: dict[str, str] = {}
+    files: dict[str, str] = {f"{planned.folders[file]}/SKILL.md": text for file, text in planned.texts.items()}
     agents = {each.draft.name: each.name for each in reversed(named)}
-    available = Available(shell, agents, target.servers, target.models if target.exists else frozenset(ALIASES))
+    known = {**{name: f"{SKILLS}/{name}" for name in target.skills}, **planned.names}
+    models = target.models if target.exists else frozenset(ALIASES)
+    available = Available(shell, agents, target.servers, models, known)
     for each in named:
         files[path_of(each.name)] = agent_text(each.draft, each.name, available)
         notes += [SourceNote(each.source.file, note) for note in each.draft.notes]
-        notes += [SourceNote(each.source.file, note) for note in _more_notes(each.draft, target, agents)]
+        notes += [SourceNote(each.source.file, note) for note in _more_notes(each.draft, target, available)]
     if named and not target.exists:
         entry = _entry(named, files, shell)
         uses_shell = any(shell in toolsets_of(each.draft, available) for each in named)
-        models = sorted({each.draft.alias for each in named if each.draft.alias is not None})
-        files["project.json"] = _manifest(target.title, entry, shell if uses_shell else None, models)
-    return ImportPlan(files, notes, refused, others)
+        aliases = sorted({each.draft.alias for each in named if each.draft.alias is not None})
+        has_skills = bool(planned.folders)
+        files["project.json"] = _manifest(
+            target.title, entry, shell if uses_shell else None, aliases, has_skills=has_skills
+        )
+    return ImportPlan(files, notes, refused, others, planned.folders)
 
 
 def path_of(name: str) -> str:
@@ -165,7 +191,7 @@ def _name_all(drafts: Sequence[tuple[SourceFile, Draft]], target: Target, notes:
 
 
 def _is_same(draft: Draft, other: Draft) -> bool:
-    parts = ("name", "description", "granted", "instructions", "model", "alias")
+    parts = ("name", "description", "granted", "instructions", "model", "alias", "skills")
     return all(getattr(draft, part) == getattr(other, part) for part in parts)
 
 
@@ -177,12 +203,17 @@ def _free(name: str, taken: Iterable[str]) -> str:
     return next(new for number in range(2, len(used) + 3) if (new := f"{name[:58]}-{number}").casefold() not in used)
 
 
-def _more_notes(draft: Draft, target: Target, agents: Mapping[str, str]) -> list[Note]:
+def _more_notes(draft: Draft, target: Target, available: Available) -> list[Note]:
     line = draft.tools_line
     notes = [
         Note(f"it may call `{name}`, which is not imported, so that is left out", line)
         for name in draft.granted.agents
-        if name not in agents
+        if name not in available.agents
+    ]
+    notes += [
+        Note(f"it uses the skill `{name}`, which is not imported, so that is left out", draft.skills_line)
+        for name in draft.skills or ()
+        if name not in available.skills
     ]
     notes += [
         Note(
@@ -219,13 +250,15 @@ def _entry(written: Sequence[_Named], files: dict[str, str], shell: str) -> str:
     return name
 
 
-def _manifest(title: str, entry: str, shell: str | None, models: Sequence[str]) -> str:
+def _manifest(title: str, entry: str, shell: str | None, models: Sequence[str], *, has_skills: bool) -> str:
     document: dict[str, object] = {
         "version": 1,
         "name": title,
         "entry": {"agent": entry},
         "agent_files": [f"{FOLDER}/*.agent"],
     }
+    if has_skills:
+        document["skills"] = [f"{SKILLS}/*"]
     if models:
         document["models"] = {name: ALIASES[name] for name in models}
     if shell is not None:

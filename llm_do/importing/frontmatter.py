@@ -76,11 +76,12 @@ class MarkdownFile:
     repeated: tuple[Field, ...] = ()
 
 
-def read_markdown(text: str) -> MarkdownFile:
+def read_markdown(text: str, keys: frozenset[str] = KEYS) -> MarkdownFile:
     r"""Read a Markdown file with a frontmatter.
 
     Args:
         text: Its text.
+        keys: The keys that it may have, in lower case and without separators; any others only where no text is open.
 
     Raises:
         NotAnAgentError: It has no frontmatter.
@@ -101,15 +102,15 @@ def read_markdown(text: str) -> MarkdownFile:
     if end is None:
         raise UnreadableFileError("has a frontmatter that is never closed: a line --- is missing")
     first = text.count("\n", 0, start) + 2
-    fields, repeated = _fields(textwrap.dedent("\n".join(lines[1:end])).split("\n"), first)
+    fields, repeated = _fields(textwrap.dedent("\n".join(lines[1:end])).split("\n"), first, keys)
     body = "\n".join(lines[end + 1 :])
     return MarkdownFile(fields, re.sub(r"\A(?:[ \t]*\n)+", "", body).rstrip(), tuple(repeated))
 
 
-def _fields(lines: list[str], first: int) -> tuple[dict[str, Field], list[Field]]:
+def _fields(lines: list[str], first: int, keys: frozenset[str]) -> tuple[dict[str, Field], list[Field]]:
     groups: list[tuple[str, str, int, list[str]]] = []
     for number, line in enumerate(lines, first):
-        found = _key_of(line, _open_text(groups))
+        found = _key_of(line, _open_text(groups), keys)
         if found is not None:
             groups.append((found[0], found[1].strip(), number, []))
         elif groups and not line.startswith("#"):
@@ -142,14 +143,14 @@ def _open_text(groups: list[tuple[str, str, int, list[str]]]) -> str | None:
     return "\n".join([groups[-1][1], *groups[-1][3]])
 
 
-def _key_of(line: str, description: str | None) -> tuple[str, str] | None:
+def _key_of(line: str, description: str | None, keys: frozenset[str]) -> tuple[str, str] | None:
     """The key that a line begins with and what follows it, None if it continues what is above."""
     found = _KEY.fullmatch(line)
     if found is None:
         return None
     key, rest = found["key"], found["rest"]
     word = normal_key(key)
-    if word in KEYS:
+    if word in keys:
         return key, rest
     if rest and rest[0] not in " \t":
         return None

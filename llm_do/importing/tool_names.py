@@ -23,7 +23,7 @@ _FILE_TOOLS: Mapping[str, str] = {
 }
 _OTHERS: Mapping[str, str] = {
     "bash": "shell",
-    "webfetch": "web_fetch",
+    "webfetch": "http",
     "websearch": "web_search",
     "todowrite": "todo",
     "todoread": "todo",
@@ -32,6 +32,7 @@ _OTHERS: Mapping[str, str] = {
     "tasklist": "todo",
     "taskget": "todo",
     "askuserquestion": "ask_user",
+    "skill": "skills",
     "task": "agents",
     "agent": "agents",
 }
@@ -43,7 +44,7 @@ _NEEDLESS: Mapping[str, str] = {
     **dict.fromkeys(("exitplanmode", "enterplanmode"), "there is no plan mode; a flow with `mode: plan` plans"),
 }
 _ABSENT: Mapping[str, str] = {
-    **dict.fromkeys(("skill", "slashcommand"), "there are no commands of Claude Code here; put what it needs below"),
+    "slashcommand": "there are no commands of Claude Code here; put what it needs below",
     "notebookedit": "nothing edits notebooks; `edit_file` changes them as text",
     "listmcpresourcestool": "resources of MCP servers aren't read",
     "readmcpresourcetool": "resources of MCP servers aren't read",
@@ -64,10 +65,11 @@ class Granted:
 
     Args:
         files: Tools of file toolsets.
-        others: `shell`, `web_fetch`, `web_search`, `todo` and `ask_user`.
+        others: `shell`, `http`, `web_search`, `todo`, `ask_user` and `skills`.
         agents: Agents that it may call.
         servers: Tools of MCP servers, each as the server's name and the tool's; `*` stands for all of its tools.
         notes: What can't be said, a sentence each.
+        skills: Skills that it may load, if not all of them.
     """
 
     files: frozenset[str] = frozenset()
@@ -75,17 +77,19 @@ class Granted:
     agents: tuple[str, ...] = ()
     servers: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ()
 
     def without(self, denied: Granted) -> Granted:
         """What is left without what `denied` stands for."""
         agents = tuple(name for name in self.agents if name not in denied.agents)
         servers = tuple(each for each in self.servers if not {each, (each[0], "*")} & {*denied.servers})
-        return Granted(self.files - denied.files, self.others - denied.others, agents, servers, self.notes)
+        skills = tuple(name for name in self.skills if name not in denied.skills and "skills" not in denied.others)
+        return Granted(self.files - denied.files, self.others - denied.others, agents, servers, self.notes, skills)
 
 
 EVERYTHING = Granted(
     frozenset(FILES),
-    frozenset(("shell", "todo")),
+    frozenset(("shell", "todo", "skills")),
     notes=(
         "no list of tools, so Claude Code gives it every tool: it got files, commands and the to-do list, but no web "
         "and no MCP servers; write `toolsets` with what it needs",
@@ -112,6 +116,7 @@ def grant(names: Sequence[str], *, denying: bool = False) -> Granted:
     others: set[str] = set()
     agents: list[str] = []
     servers: list[tuple[str, str]] = []
+    skills: list[str] = []
     notes: list[str] = []
     for name in names:
         found = _TOOL.fullmatch(name)
@@ -127,6 +132,9 @@ def grant(names: Sequence[str], *, denying: bool = False) -> Granted:
             called = [each.strip() for each in pattern.split(",") if each.strip() not in ("", "*")]
             agents += called
             notes += [] if called else [f"`{word}` names no agents: list those that it may call under `toolsets`"]
+        elif own == "skills" and pattern not in ("", "*"):
+            skills.append(pattern.split()[0].rpartition(":")[2])
+            notes += [_denied_skill(word, skills[-1])] if denying else []
         elif pattern in ("", "*"):
             (files if own in FILES else others).add(own)
         elif denying:
@@ -134,7 +142,9 @@ def grant(names: Sequence[str], *, denying: bool = False) -> Granted:
         else:
             (files if own in FILES else others).add(own)
             notes.append(_pattern(word, pattern, own))
-    return Granted(frozenset(files), frozenset(others), tuple(agents), tuple(servers), tuple(_each_once(notes)))
+    return Granted(
+        frozenset(files), frozenset(others), tuple(agents), tuple(servers), tuple(_each_once(notes)), tuple(skills)
+    )
 
 
 def _absent(word: str, key: str) -> str:
@@ -147,6 +157,11 @@ def _absent(word: str, key: str) -> str:
 
 
 def _pattern(word: str, pattern: str, own: str) -> str:
+    if own == "http":
+        return (
+            f"`{word}({pattern})` became `http_get`, where each URL needs approval: allow some with a rule such as "
+            f"`{_url_rule(pattern)}` under `approvals` in project.json"
+        )
     if own == "shell":
         return (
             f"`{word}({pattern})` became `shell`, where each command needs approval: allow some with a rule under "
@@ -158,10 +173,23 @@ def _pattern(word: str, pattern: str, own: str) -> str:
     )
 
 
+def _url_rule(pattern: str) -> str:
+    host = pattern.partition("domain:")[2].strip()
+    return f"http_get(https://{host if re.fullmatch(r'[A-Za-z0-9.-]+', host) else 'HOST'}/**)"
+
+
 def _denied_pattern(word: str, pattern: str, own: str) -> str:
+    own = _url_rule(pattern) if own == "http" else own
     return (
         f"`{word}({pattern})` can't be denied in an agent file: write a rule for `{own}` under `approvals.deny` in "
         "project.json"
+    )
+
+
+def _denied_skill(word: str, name: str) -> str:
+    return (
+        f"`{word}({name})` can't be denied in an agent file: write the rule `load_skill({name})` under "
+        "`approvals.deny` in project.json"
     )
 
 

@@ -14,7 +14,7 @@ from llm_do.importing.frontmatter import Field, MarkdownFile, NotAnAgentError, r
 from llm_do.importing.tool_names import EVERYTHING, Granted, grant
 from llm_do.project.tools.builtin_toolsets import BUILTINS
 
-__all__ = ["ALIASES", "Draft", "Note", "translate"]
+__all__ = ["ALIASES", "FOR_PEOPLE", "Draft", "Note", "description_of", "translate"]
 
 MAX_DESCRIPTION = 1024
 """Characters of a tool's description that every provider accepts; an agent that is called is a tool."""
@@ -28,7 +28,7 @@ ALIASES: Mapping[str, str] = {
 
 _INHERITED = ("", "inherit", "default")
 _EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
-_FOR_PEOPLE = frozenset(
+FOR_PEOPLE = frozenset(
     (
         *("color", "colour", "emoji", "icon", "vibe", "version", "author", "category", "tags", "license", "date"),
         *("created", "updated"),
@@ -43,7 +43,6 @@ _LEFT_OUT = {
     "hooks": "`hooks` are left out, because they run commands: write Python functions, and list them under `hooks`",
     "mcpservers": "`mcpServers` is left out: declare the servers under `toolsets` in project.json, and list them under "
     "`toolsets`",
-    "skills": "`skills` is left out: put what the agent needs into its instructions",
     "memory": "`memory` is left out: conversations last as threads",
     "background": "`background` is left out: calls in one response run in parallel",
     "isolation": "`isolation` is left out: every agent works in the project's folder",
@@ -78,6 +77,8 @@ class Draft:
         max_steps: Model requests in one run, None to leave it to the project.
         thinking: How hard the model thinks, None to leave it to the provider.
         read_only: Whether it may only read.
+        skills: The names of the skills that it uses; None for all of the project's.
+        skills_line: The line of its skills.
         tools_line: The line of its tools.
         model_line: The line of its model.
         notes: What can't be said of it.
@@ -92,6 +93,8 @@ class Draft:
     max_steps: int | None = None
     thinking: str | None = None
     read_only: bool = False
+    skills: tuple[str, ...] | None = None
+    skills_line: int = 1
     tools_line: int = 1
     model_line: int = 1
     notes: tuple[Note, ...] = ()
@@ -118,7 +121,7 @@ def translate(text: str, file: str) -> Draft:
     if "name" not in fields and "description" not in fields:
         raise NotAnAgentError("has neither a name nor a description in its frontmatter")
     name, notes = _name(fields.get("name"), PurePath(file).stem)
-    description, more = _description(fields.get("description"))
+    description, more = description_of(fields.get("description"))
     notes += more
     granted, more = _tools(fields)
     notes += more
@@ -144,6 +147,8 @@ def translate(text: str, file: str) -> Draft:
         steps,
         thinking,
         read_only,
+        _skills(fields.get("skills"), granted),
+        skills_line=_line(fields.get("skills") or listed),
         tools_line=_line(listed),
         model_line=_line(fields.get("model")),
         notes=tuple(notes),
@@ -181,7 +186,7 @@ def _name(field: Field | None, stem: str) -> tuple[str, list[Note]]:
     return name, []
 
 
-def _description(field: Field | None) -> tuple[str, list[Note]]:
+def description_of(field: Field | None) -> tuple[str, list[Note]]:
     if field is None:
         return "", [Note("it has no description, by which others know when to call it")]
     text = text_value(field, prose=True)
@@ -219,9 +224,16 @@ def _tools(fields: dict[str, Field]) -> tuple[Granted, list[Note]]:
         minus = grant(list_value(denied), denying=True)
         granted = granted.without(minus)
         notes += [Note(text, denied.line) for text in minus.notes if "may call" not in text]
-    if granted.others & {"web_fetch", "web_search"}:
-        notes.append(Note("the web is searched and read by the model's provider, which must be able to", line))
+    if "web_search" in granted.others:
+        notes.append(Note("the web is searched by the model's provider, which must be able to", line))
     return replace(granted, notes=()), notes
+
+
+def _skills(field: Field | None, granted: Granted) -> tuple[str, ...] | None:
+    """The skills that it uses: those that it lists, or those that its tools let it load; None for any."""
+    if field is not None and (listed := list_value(field)):
+        return tuple(dict.fromkeys((*listed, *granted.skills)))
+    return None if "skills" in granted.others else granted.skills
 
 
 def _mode(field: Field | None) -> tuple[str, list[Note]]:
@@ -267,16 +279,16 @@ def _limits(fields: dict[str, Field]) -> tuple[int | None, str | None, list[Note
 
 def _rest(found: MarkdownFile) -> Iterator[Note]:
     """The keys that have no counterpart."""
-    known = ["name", "description", "tools", "disallowedtools", "permissionmode", "model", "maxturns", "effort"]
+    known = ("name", "description", "skills", "tools", "disallowedtools", "permissionmode", "model", "maxturns")
     for key, field in found.fields.items():
         if key in _LEFT_OUT:
             yield Note(_LEFT_OUT[key], field.line)
         elif key == "allowedtools":
             if "tools" in found.fields:
                 yield Note(f"`{field.key}` is left out: `tools` is there too", field.line)
-        elif key in _FOR_PEOPLE:
+        elif key in FOR_PEOPLE:
             yield Note(f"`{field.key}` is left out: it is for people", field.line)
-        elif key not in known:
+        elif key not in (*known, "effort"):
             yield Note(f"`{field.key}` is left out: it is unknown", field.line)
     for field in found.repeated:
         yield Note(f"`{field.key}` appears twice, and the first one counts", field.line)

@@ -34,7 +34,7 @@ ANSWERED = {
     "runs list --since": "Option '--since' requires an argument. See `llm-do runs list --help`.",
     "check --explain nonsense": "Codes are in brackets in what `llm-do check` prints.",
     "graph --states nobody": "`llm-do graph` shows its agents.",
-    "import .": "no agents in the current folder.",
+    "import .": "no agents and no skills in the current folder.",
     "threads lst": "Did you mean `list`?",
     "runs nonsense": "The commands are list, costs, show, compare, drop.",
     "undo": "A run with --no-record keeps nothing",

@@ -63,7 +63,7 @@ def test_several_subagents_become_a_project_that_passes_check(repository: Path) 
 def test_what_can_not_be_said_is_listed_with_its_place(repository: Path) -> None:
     lines = run_forked("import", ".claude/agents", cwd=repository).err.splitlines()
 
-    assert lines[0] == "what an .agent file can't say, or says in another way:"
+    assert lines[0] == "what could not be converted, or is said in another way:"
     assert "  .claude/agents/reviewer.md:4: the tool `Telepathy` is unknown and left out" in lines
     assert (
         "  `color` is left out: it is for people (.claude/agents/reviewer.md:6, .claude/agents/team/writer.md:5)"
@@ -180,7 +180,7 @@ def test_links_out_of_a_folder_are_not_followed(repository: Path, tmp_path: Path
     ("args", "message"),
     [
         (["missing"], "error: there is no missing. Name a Markdown file"),
-        (["empty"], "error: no agents in empty. Name Markdown files"),
+        (["empty"], "error: no agents and no skills in empty. Name Markdown files"),
         (["guide.md"], "not imported: guide.md has no frontmatter between two lines ---\n"),
         ([], "error: Missing argument 'PATH'"),
     ],
@@ -216,3 +216,80 @@ def test_what_a_file_wrote_reaches_the_terminal_escaped(repository: Path) -> Non
 
     assert "\x1b" not in ended.err + ended.out
     assert check(repository).code == 0
+
+
+@pytest.fixture
+def skilled(repository: Path) -> Path:
+    """The repository with two skills, one of them with files."""
+    skills = repository / ".claude" / "skills"
+    for name in ("letters", "dates"):
+        (skills / name / "scripts").mkdir(parents=True)
+        (skills / name / "SKILL.md").write_text(f"---\nname: {name}\ndescription: Knows {name}.\n---\nDo it.\n")
+    letters = skills / "letters"
+    (letters / "scripts" / "sign.py").write_bytes(b"#!/usr/bin/env python3\n\xff")
+    (letters / "scripts" / "sign.py").chmod(0o755)
+    (letters / "passwords").symlink_to("/etc/passwd")
+    (letters / "key.pem").write_text("secret")
+    (letters / ".hidden").write_text("hidden")
+    (skills / "away").symlink_to(repository.parent)
+    return repository
+
+
+def test_skills_come_along_with_their_files(skilled: Path) -> None:
+    (skilled / ".claude" / "agents" / "clerk.md").write_text(
+        "---\nname: clerk\ndescription: Writes letters.\ntools: Read\nskills: letters\n---\nWrite.\n"
+    )
+    ended = run_forked("import", ".", cwd=skilled)
+
+    assert ended.code == 0
+    assert {"skills/dates/SKILL.md", "skills/letters/SKILL.md", "skills/letters/scripts/sign.py"} < {*ended.out.split()}
+    assert json.loads((skilled / "project.json").read_text())["skills"] == ["skills/*"]
+    assert "skills: [skills/letters]" in (skilled / "agents" / "clerk.agent").read_text()
+    copied = skilled / "skills" / "letters"
+    assert sorted(path.name for path in copied.iterdir()) == ["SKILL.md", "scripts"]
+    assert (copied / "scripts" / "sign.py").read_bytes() == b"#!/usr/bin/env python3\n\xff"
+    assert (copied / "scripts" / "sign.py").stat().st_mode & 0o100
+    assert "`passwords` is left out: it is a link out of the skill's folder" in ended.err
+    assert "`key.pem` is left out: it may be a secret" in ended.err
+    assert "4 agents and 2 skills; check and run the project with:" in ended.err
+    assert check(skilled).err == "shop\nno errors\n"
+
+    again = run_forked("import", ".", cwd=skilled)
+    assert (again.code, again.out) == (0, "")
+
+
+def test_skills_alone_become_a_project_with_one_agent(skilled: Path) -> None:
+    ended = run_forked("import", str(skilled / ".claude" / "skills"), "--to", "desk", cwd=skilled)
+
+    assert ended.code == 0
+    assert "toolsets: [filesystem_project, commands, todo]" in (skilled / "desk" / "agents" / "main.agent").read_text()
+    assert check(skilled / "desk").err == "desk\nno errors\n"
+    one = run_forked("import", str(skilled / ".claude" / "skills" / "dates"), "--to", "one", cwd=skilled)
+    assert one.out.split() == ["skills/dates/SKILL.md", "agents/main.agent", "project.json"]
+
+
+def test_an_existing_project_is_told_how_to_use_skills(skilled: Path) -> None:
+    (skilled / "project.json").write_text('{"version": 1, "entry": {"agent": "own"}, "agent_files": ["own.agent"]}')
+    (skilled / "own.agent").write_text("---\nname: own\n---\nMine.\n")
+    (skilled / "skills" / "dates").mkdir(parents=True)
+    (skilled / "skills" / "dates" / "SKILL.md").write_text("mine")
+
+    ended = run_forked("import", ".claude/skills", cwd=skilled)
+
+    assert (ended.code, ended.out.split()) == (1, ["skills/letters/SKILL.md", "skills/letters/scripts/sign.py"])
+    assert "not imported: skills/dates/SKILL.md exists already, with another text" in ended.err
+    assert '"skills": ["skills/*", ...]' in ended.err
+    assert (skilled / "skills" / "dates" / "SKILL.md").read_text() == "mine"
+
+
+def test_a_link_to_a_skill_elsewhere_is_not_followed(repository: Path) -> None:
+    elsewhere = repository.parent / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "SKILL.md").write_text("---\nname: elsewhere\ndescription: d\n---\nGo.\n")
+    (repository / ".claude" / "skills").mkdir()
+    (repository / ".claude" / "skills" / "linked").symlink_to(elsewhere)
+
+    ended = run_forked("import", ".", cwd=repository)
+    assert ended.code == 1
+    assert "not imported: .claude/skills/linked is a link out of the folder" in ended.err
+    assert not (repository / "skills").exists()

@@ -178,9 +178,20 @@ _TOOLS: dict[str, Sample] = {
     "the to-do list": tools("tools: TodoWrite, AskUserQuestion", expected={"todo": [], "ask_user": []}),
     "the web": Sample(
         head("tools: WebSearch, WebFetch"),
-        {},
-        notes=("the web is searched and read by the model's provider",),
-        more={"server_side_tools": [{"tool_type": "web_search"}, {"tool_type": "web_fetch"}]},
+        {"http": ["http_get"]},
+        notes=("the web is searched by the model's provider",),
+        more={"server_side_tools": [{"tool_type": "web_search"}]},
+    ),
+    "pages of a host": tools(
+        "tools: WebFetch(domain:docs.example.org)",
+        expected={"http": ["http_get"]},
+        notes=("a rule such as `http_get(https://docs.example.org/**)` under `approvals`",),
+    ),
+    "pages of a host that are denied": tools(
+        "tools: Read, Grep, WebFetch",
+        "disallowedTools: WebFetch(domain:evil.example)",
+        expected={**READ_GREP, "http": ["http_get"]},
+        notes=("write a rule for `http_get(https://evil.example/**)` under `approvals.deny`",),
     ),
     "servers": tools(
         "tools: Read, Grep, mcp__github__get_issue, mcp__linear, mcp__x__*",
@@ -195,7 +206,7 @@ _TOOLS: dict[str, Sample] = {
     "tools of the program": tools(
         "tools: Read, Grep, ExitPlanMode, Skill, NotebookEdit, Task",
         expected=READ_GREP,
-        notes=("`ExitPlanMode` isn't needed", "`Skill` is left out", "`NotebookEdit` is left out", "`Task` names no"),
+        notes=("`ExitPlanMode` isn't needed", "`NotebookEdit` is left out", "`Task` names no"),
     ),
     "other agents that don't exist": tools(
         "tools: Read, Grep, Agent(ghost)", expected=READ_GREP, notes=("it may call `ghost`, which is not imported",)
@@ -268,7 +279,16 @@ _OTHERS: dict[str, Sample] = {
             *("color: red", "version: 1.0", "sparkle: yes", "initialPrompt: Go"),
         ),
         READ_GREP,
-        notes=("`skills`", "`memory`", "`background`", "`isolation`", "`color`", "`version`", "`sparkle`", "`initialP"),
+        notes=(
+            "`memory`",
+            "`background`",
+            "`isolation`",
+            "`color`",
+            "`version`",
+            "`sparkle`",
+            "`initialP",
+            "skill `a`",
+        ),
     ),
     "limits": Sample(
         head("tools: Read, Grep", "maxTurns: 12", "effort: high"),

@@ -1,4 +1,4 @@
-"""`llm-do import`: agents of Claude Code become agents of a project. It never overwrites, and runs nothing."""
+"""`llm-do import`: agents and skills of Claude Code become a project's. It never overwrites, and runs nothing."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 @app.command(cls=LeanCommand)
 def import_(
-    paths: Annotated[list[str], typer.Argument(metavar="PATH", help="Markdown files, or folders with them.")],
+    paths: Annotated[list[str], typer.Argument(metavar="PATH", help="Agents, skills, or folders with them.")],
     to: Annotated[
         str, typer.Option("--to", metavar="DIR", help="The project's folder, created if it doesn't exist.")
     ] = ".",
     form: p.Form = "text",
     _debug: p.Debug = False,
 ) -> int:
-    """Convert Claude Code's subagents into agents. It never overwrites, and lists what it could not convert.
+    """Convert Claude Code's subagents and skills. It never overwrites, and lists what it could not convert.
 
     \b
     Examples:
-      llm-do import .claude/agents
+      llm-do import .claude
       llm-do import reviewer.md --to review
     """
     import json
@@ -38,7 +38,7 @@ def import_(
 
     results = claim_stdout()
     disable_plugins()
-    from llm_do.cli.actions.importing import import_agents
+    from llm_do.cli.actions.importing.import_action import import_agents
 
     imported = import_agents(paths, user_path(to))
     if form == "json":

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
+from llm_do.cli.actions.importing.found_files import SKILL, find_files
+from llm_do.cli.actions.importing.skill_files import skill_files
 from llm_do.cli.arguments.target import user_path
 from llm_do.errors import UsageError
 from llm_do.formats.agent_file import parse_agent
 from llm_do.formats.syntax.source import read_text
 from llm_do.importing.folder_plan import FOLDER, ImportPlan, SourceFile, SourceNote, Target, plan_import
+from llm_do.importing.skill_plan import SKILLS
+from llm_do.importing.translation import Note
 from llm_do.linker.sources.project_files import ProjectFiles, read_project
 from llm_do.linker.sources.project_root import MANIFEST, ProjectLocation
 from llm_do.text.sanitizer import sanitize
 
 __all__ = ["Imported", "import_agents"]
 
-_MOST = 5_000
-"""Files that are read at once: more than any collection has."""
-
-_OTHER_FOLDERS = ("skills", "commands", "node_modules", "site-packages")
-_OTHER_FILES = ("readme", "skill", "claude", "agents", "contributing", "changelog", "license", "security", "index")
 _SHOWN = 3
 
 
@@ -37,7 +36,9 @@ class Imported:
         written: The files that were written, relative to the folder.
         unchanged: Those that were there already, with the same text.
         refused: Why files weren't imported or written, as the end of a sentence about each.
+        notes: What can't be said, the files of skills included.
         unlisted: Whether the manifest doesn't list the agents.
+        unlisted_skills: Whether it doesn't list the skills.
     """
 
     root: Path
@@ -45,7 +46,9 @@ class Imported:
     written: list[str] = field(default_factory=list[str])
     unchanged: list[str] = field(default_factory=list[str])
     refused: dict[str, str] = field(default_factory=dict[str, str])
+    notes: list[SourceNote] = field(default_factory=list[SourceNote])
     unlisted: bool = False
+    unlisted_skills: bool = False
 
     def as_data(self) -> dict[str, Any]:
         """The result as JSON data."""
@@ -54,7 +57,7 @@ class Imported:
             "written": self.written,
             "unchanged": self.unchanged,
             "refused": [{"file": file, "reason": reason} for file, reason in self.refused.items()],
-            "notes": [{"file": each.file, "line": each.note.line, "text": each.note.text} for each in self.plan.notes],
+            "notes": [{"file": each.file, "line": each.note.line, "text": each.note.text} for each in self.notes],
             "others": list(self.plan.others),
         }
 
@@ -62,9 +65,9 @@ class Imported:
         """What there is to know besides what was written, for a person."""
         for file, reason in self.refused.items():
             yield sanitize(f"not imported: {file} {reason}")
-        if self.plan.notes:
-            yield "what an .agent file can't say, or says in another way:"
-            yield from _note_lines(self.plan.notes)
+        if self.notes:
+            yield "what could not be converted, or is said in another way:"
+            yield from _note_lines(self.notes)
         if self.plan.others:
             yield sanitize(f"no agents: {_some(list(self.plan.others))}")
         if self.unchanged:
@@ -76,20 +79,25 @@ class Imported:
 
         if not self.written:
             return
-        agents = [file for file in self.written if file.endswith(".agent")]
+        agents = [file for file in self.written if file.startswith(f"{FOLDER}/")]
+        skills = [file for file in self.written if file.startswith(f"{SKILLS}/") and file.endswith(f"/{SKILL}")]
         if MANIFEST in self.written:
             folder = "" if self.root == Path.cwd() else f" {shlex.quote(str(self.root))}"
-            yield f"{len(agents)} {'agents' if len(agents) > 1 else 'agent'}; check and run the project with:"
+            counts = [_count(len(files), what) for files, what in ((agents, "agent"), (skills, "skill")) if files]
+            yield f"{' and '.join(counts)}; check and run the project with:"
             yield sanitize(f"  llm-do check{folder}")
             yield sanitize(f'  llm-do run{folder} "PROMPT"')
             return
         if self.unlisted:
             yield sanitize(f'add them to {self.root / MANIFEST}: "agent_files": ["{FOLDER}/*.agent", ...]')
-        yield sanitize(f"let an agent call them: toolsets: [{', '.join(Path(file).stem for file in agents)}]")
+        if self.unlisted_skills:
+            yield sanitize(f'add them to {self.root / MANIFEST}: "skills": ["{SKILLS}/*", ...]')
+        if agents:
+            yield sanitize(f"let an agent call them: toolsets: [{', '.join(Path(file).stem for file in agents)}]")
 
 
 def import_agents(paths: Sequence[str], folder: Path) -> Imported:
-    """Import subagents into a project.
+    """Import subagents and skills into a project.
 
     Args:
         paths: Files, or folders with files.
@@ -99,55 +107,39 @@ def import_agents(paths: Sequence[str], folder: Path) -> Imported:
         UsageError: There is nothing to import, or the project's manifest can't be read.
     """
     root = folder.resolve()
-    sources: list[SourceFile] = []
     refused: dict[str, str] = {}
     given = [user_path(path) for path in paths]
     named = {_shown(path) for path in given if not os.path.isdir(path)}
-    for path in _each_once(path for each in given for path in _find(each)):
+    found = find_files(given)
+    agents, skills = _sources(found.agents, refused), _sources(found.skills, refused)
+    refused |= {_shown(path): "is a link out of the folder: name what it leads to" for path in found.links}
+    plan = plan_import(agents, _target(root), skills)
+    refused |= {**plan.refused, **{file: why for file, why in plan.others.items() if file in named}}
+    if not plan.files and not refused and not plan.notes:
+        raise UsageError(
+            f"no agents and no skills in {', '.join('the current folder' if path == '.' else path for path in paths)}",
+            hint="Name Markdown files whose frontmatter has a name or a description, folders with a SKILL.md, or a "
+            "folder such as .claude.",
+        )
+    imported = Imported(root, plan, refused=refused, notes=list(plan.notes))
+    for file, text in plan.files.items():
+        _write(imported, file, text.encode())
+    _copy_skills(imported, {_shown(path): path for path in found.skills})
+    if MANIFEST not in plan.files:
+        imported.unlisted = not _lists(root, imported.written)
+        imported.unlisted_skills = bool(plan.skills) and not _lists_skills(root, plan.skills.values())
+    return imported
+
+
+def _sources(paths: Sequence[Path], refused: dict[str, str]) -> list[SourceFile]:
+    sources: list[SourceFile] = []
+    for path in paths:
         result = read_text(path)
         if result.text is None:
             refused[_shown(path)] = f"can't be read: {result.diagnostics[0].message}"
         else:
             sources.append(SourceFile(_shown(path), result.text))
-    plan = plan_import(sources, _target(root))
-    refused |= {**plan.refused, **{file: why for file, why in plan.others.items() if file in named}}
-    if not plan.files and not refused:
-        raise UsageError(
-            f"no agents in {', '.join('the current folder' if path == '.' else path for path in paths)}",
-            hint="Name Markdown files whose frontmatter has a name or a description, such as .claude/agents.",
-        )
-    imported = Imported(root, plan, refused=refused)
-    _write(imported)
-    imported.unlisted = MANIFEST not in plan.files and not _lists(root, imported.written)
-    return imported
-
-
-def _find(path: Path) -> Iterator[Path]:
-    """The Markdown files that a path names."""
-    if not os.path.isdir(path):
-        if not os.path.lexists(path):
-            raise UsageError(f"there is no {path}", hint="Name a Markdown file, or a folder such as .claude/agents.")
-        yield path
-        return
-    inner = path / "agents" if path.name == ".claude" else path / ".claude" / "agents"
-    base = inner if os.path.isdir(inner) else path
-    count = 0
-    for where, folders, files in os.walk(base):
-        folders[:] = sorted(name for name in folders if name not in _OTHER_FOLDERS and not name.startswith("."))
-        for name in sorted(files):
-            file = Path(where, name)
-            if file.suffix.lower() not in (".md", ".markdown") or file.stem.lower() in _OTHER_FILES:
-                continue
-            if file.is_symlink() and not file.resolve().is_relative_to(base.resolve()):
-                continue  # a collection from elsewhere must not reach other files of this machine
-            count += 1
-            if count > _MOST:
-                raise UsageError(f"{path} has more than {_MOST:,} Markdown files", hint="Name a folder of agents.")
-            yield file
-
-
-def _each_once(paths: Iterator[Path]) -> list[Path]:
-    return list({os.path.realpath(path): path for path in paths}.values())
+    return sources
 
 
 def _shown(path: Path) -> str:
@@ -160,8 +152,9 @@ def _shown(path: Path) -> str:
 
 def _target(root: Path) -> Target:
     title = root.name or "agents"
+    skills = frozenset(path.parent.name for path in (root / SKILLS).glob(f"*/{SKILL}"))
     if not os.path.lexists(root / MANIFEST):
-        return Target(title, taken=_agents_in(root))
+        return Target(title, taken=_agents_in(root), skills=skills)
     project = _project(root)
     if project.manifest is None:
         raise UsageError(
@@ -183,7 +176,7 @@ def _target(root: Path) -> Target:
         if config.type == "shell" and not config.read_only and not config.allow
     ]
     shell, models = shells[0] if shells else None, frozenset(manifest.models)
-    return Target(title, exists=True, shell=shell, servers=servers, models=models, taken=taken)
+    return Target(title, exists=True, shell=shell, servers=servers, models=models, taken=taken, skills=skills)
 
 
 def _project(root: Path) -> ProjectFiles:
@@ -204,31 +197,64 @@ def _agents_in(root: Path) -> dict[str, str]:
 def _lists(root: Path, written: Sequence[str]) -> bool:
     """Whether the manifest lists what was written."""
     listed = {agent.path for agent in _project(root).agents}
-    return all(root / file in listed for file in written)
+    return all(root / file in listed for file in written if file.startswith(f"{FOLDER}/"))
 
 
-def _write(imported: Imported) -> None:
-    """Write the files that don't exist; what exists is never touched."""
-    for file, text in imported.plan.files.items():
-        path = imported.root / file
-        if os.path.lexists(path):
-            if read_text(path).text == text:
-                imported.unchanged.append(file)
-            else:
-                imported.refused[file] = (
-                    "exists already, with another text: remove it, or name another folder with --to"
-                )
+def _lists_skills(root: Path, folders: Iterable[str]) -> bool:
+    """Whether the manifest lists the folders of skills."""
+    manifest = _project(root).manifest
+    patterns = [str(each) for each in manifest.skills] if manifest is not None else []
+    return all(any(PurePosixPath(folder).match(pattern) for pattern in patterns) for folder in folders)
+
+
+def _copy_skills(imported: Imported, sources: Mapping[str, Path]) -> None:
+    """Copy the files beside each `SKILL.md`, unless that couldn't be written."""
+    for file, folder in imported.plan.skills.items():
+        if f"{folder}/{SKILL}" in imported.refused:
             continue
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("x", encoding="utf-8", newline="\n") as stream:
-                stream.write(text)
-        except OSError as error:
-            raise UsageError(
-                f"{error.filename or path} can't be written: {error.strerror or error}",
-                hint="Name a folder that you may write to: --to DIR.",
-            ) from error
-        imported.written.append(file)
+        source = sources[file].parent
+        names, notes = skill_files(source)
+        imported.notes += [SourceNote(file, Note(text)) for text in notes]
+        for name in names:
+            try:
+                data = (source / name).read_bytes()
+            except OSError as error:
+                imported.refused[_shown(source / name)] = f"can't be read: {error.strerror or error}"
+                continue
+            _write(imported, f"{folder}/{name}", data, runs=os.access(source / name, os.X_OK))
+
+
+def _write(imported: Imported, file: str, data: bytes, *, runs: bool = False) -> None:
+    """Write a file if there is none; what exists is never touched."""
+    path = imported.root / file
+    if os.path.lexists(path):
+        if path.is_file() and path.read_bytes() == data:
+            imported.unchanged.append(file)
+        else:
+            imported.refused[file] = "exists already, with another text: remove it, or name another folder with --to"
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("xb") as stream:
+            stream.write(data)
+        if runs:
+            path.chmod(path.stat().st_mode | 0o111 & ~_umask())
+    except OSError as error:
+        raise UsageError(
+            f"{error.filename or path} can't be written: {error.strerror or error}",
+            hint="Name a folder that you may write to: --to DIR.",
+        ) from error
+    imported.written.append(file)
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' if number > 1 else ''}"
 
 
 def _note_lines(notes: Sequence[SourceNote]) -> Iterator[str]:
