@@ -43,7 +43,7 @@ _LEFT_OUT = {
     "hooks": "`hooks` are left out, because they run commands: write Python functions, and list them under `hooks`",
     "mcpservers": "`mcpServers` is left out: declare the servers under `toolsets` in project.json, and list them under "
     "`toolsets`",
-    "memory": "`memory` is left out: conversations last as threads",
+    "memory": "`memory` is left out: list the toolset `memory` here, which has tools to remember and recall",
     "background": "`background` is left out: calls in one response run in parallel",
     "isolation": "`isolation` is left out: every agent works in the project's folder",
     "initialprompt": "`initialPrompt` is left out: give `entry.args` in project.json",

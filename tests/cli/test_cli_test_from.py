@@ -101,6 +101,21 @@ def test_nested_calls_models_and_answers_of_the_run_are_those_of_the_test(root: 
     assert server == []
 
 
+def test_a_script_of_the_command_line_is_named_by_the_test_if_the_project_has_it(root: Path, tmp_path: Path) -> None:
+    for place in (root, tmp_path):
+        (place / "inside.yaml").write_text("- text: 'Scripted.'\n")
+    inside = recorded(root, "--model", "script:inside.yaml", "From inside")
+    outside = recorded(root, "--model", "script:../inside.yaml", "From outside")
+
+    assert made(root, inside).code == 0
+    assert "secretary: script:inside.yaml" in (root / "tests/from-inside.test.yaml").read_text()
+    done = made(root, outside)
+    assert done.code == 1
+    assert "request 1 of secretary would ask openai-chat:secretary, and there is no cassette" in " ".join(
+        done.out.split()
+    )
+
+
 def test_a_run_that_was_denied_for_lack_of_a_person_is_replayed_as_such(root: Path, server: list[Any]) -> None:
     run = recorded(root, "--model", "openai-chat:writer", "Write the minutes.")
     assert made(root, run).code == 0

@@ -71,7 +71,7 @@ def test_a_customer_is_served_on_the_page(tmp_path: Path, monkeypatch: pytest.Mo
         page.locator(".runs tbody tr").nth(3).wait_for()
         assert page.locator(".runs tbody tr").count() == 4
         for run in (refused, done):
-            page.get_by_label(f"Compare {run[:8]}").check()
+            page.get_by_label(f"Compare {run[:12]}").check()
         page.get_by_role("link", name="Compare the two").click()
         page.get_by_text("Where they diverge").wait_for()
         assert "Done: refunded 50.00 euros" in page.locator("#home").inner_text()

@@ -199,7 +199,7 @@ def test_moods_are_counted() -> None:
 )
 
 _TOOLKIT = Template(
-    "a toolkit: tools that share a state, each open only when it is its turn",
+    "tools that share a state, each open only when it is its turn",
     {
         "project.json": _PROJECT
         + """\
@@ -271,7 +271,7 @@ def test_a_room_is_reserved_after_connecting() -> None:
 )
 
 _FLOW = Template(
-    "a flow: several agents one after the other and side by side",
+    "several agents, one after the other and side by side",
     {
         "project.json": _PROJECT
         + """\

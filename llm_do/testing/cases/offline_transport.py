@@ -32,7 +32,7 @@ class OfflineTransport(Transport):
         """None for scripted models; for others, which aren't built, models that are never asked."""
         if named and all(map(is_scripted, named)):
             return ()
-        return [(RecordedModel(name, None), name) for name in named or ("not recorded",)]
+        return [(RecordedModel(name, None), name) for name in named or ("a model that isn't named",)]
 
     async def send(
         self, place: RequestPlace, request: OutgoingRequest, ask: Ask, show: Callable[[str], None] | None

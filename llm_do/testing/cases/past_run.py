@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import yaml
@@ -17,6 +18,7 @@ from pydantic_ai.messages import BaseToolCallPart, BaseToolReturnPart
 from llm_do._startup.frozen import frozen
 from llm_do.errors import UsageError
 from llm_do.formats.case_file import case_slug
+from llm_do.models.providers.model_names import split_name
 from llm_do.runtime.record.events.run_events import RunFinishedEvent, RunStartedEvent
 from llm_do.runtime.record.events.tool_events import ApprovalResolvedEvent, ToolCallEvent, ToolResultEvent
 from llm_do.runtime.record.sent_request import SentRequest
@@ -159,7 +161,7 @@ class PastRun:
         for each in self.exchanges:
             spec, model = project.registry.agent(each.place.agent), each.sent.setup["model"]
             own = spec.model or project.model if spec is not None else None
-            if isinstance(model, str) and spec is not None and model != own and not is_scripted(model):
+            if isinstance(model, str) and spec is not None and model != own and _in_project(model, project):
                 found[each.place.agent] = model
         return found
 
@@ -182,6 +184,15 @@ class PastRun:
         expect |= {"denied": denied} if denied else {}
         steps = sum(each.outcome.response is not None and each.place.purpose == "step" for each in self.exchanges)
         return expect | ({"at_most": {"steps": steps}} if steps else {})
+
+
+def _in_project(model: str, project: Project) -> bool:
+    """Whether a model that the command line named is the same for a test: a script may be in another folder."""
+    provider, name = split_name(model)
+    if provider != "script":
+        return True
+    file = (project.root / name).resolve()
+    return not Path(name).is_absolute() and file.is_file() and file.is_relative_to(project.root.resolve())
 
 
 def _expected_output(output: object) -> dict[str, Any]:

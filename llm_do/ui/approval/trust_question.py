@@ -45,6 +45,7 @@ _KEYS: dict[str, TrustAnswer | Literal["show"]] = {
     "show": "show",
 }
 _PROMPT = "trust? "
+_UNBROKEN = "\N{NO-BREAK SPACE}"
 
 
 def ask_trust(terminal: Terminal, seen: Survey, frame: Frame, *, looks: bool, lasting: bool) -> TrustAnswer:
@@ -106,7 +107,8 @@ def _choices(frame: Frame, *, looks: bool, lasting: bool) -> str:
     act = "look" if looks else "run"
     words = [f"t trust this folder and {act}"] if lasting else []
     words += [f"o {act} once", "s show the code", "n no, only read its text" if looks else "n no"]
-    return "".join(f"{line}\n" for line in wrap_words("   ".join(words), max(frame.columns - 1, 20)))
+    line = "   ".join(word.replace(" ", _UNBROKEN) for word in words)
+    return "".join(f"{each.replace(_UNBROKEN, ' ')}\n" for each in wrap_words(line, max(frame.columns - 1, 20)))
 
 
 def _groups(seen: Survey) -> Iterator[tuple[str, Sequence[Surveyed], str]]:

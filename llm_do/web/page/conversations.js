@@ -54,7 +54,7 @@ class Conversation {
     const found = UNENDED.has(status) ? await ask("GET", `${runPath(run, "/api")}/questions`) : { questions: [], status };
     showQuestions(this.waiting, found.questions, (each) => questionCard(each, (answer) => this.server.answer(each, answer, () => this.refresh().catch(() => {}))));
     const shown = run && found.status !== "completed";
-    this.state.replaceChildren(...(shown ? [el("a", { href: runPath(run) }, `Run ${run.slice(0, 8)}`), " ", chip(found.status), found.questions.length ? " waits for you." : ""] : []));
+    this.state.replaceChildren(...(shown ? [el("a", { href: runPath(run) }, `Run ${shortId(run)}`), " ", chip(found.status), found.questions.length ? " waits for you." : ""] : []));
   }
 
   async refresh() {
@@ -77,7 +77,7 @@ function turnCards(data) {
   if (data.messages && !data.turns.length) cards.push(el("p", { class: "empty" }, "Nothing has been said yet."));
   let last = null;
   for (const each of data.turns) {
-    const lead = each.run_id && each.run_id !== last ? el("a", { href: runPath(each.run_id), class: "dim" }, `run ${each.run_id.slice(0, 8)}`) : null;
+    const lead = each.run_id && each.run_id !== last ? el("a", { href: runPath(each.run_id), class: "dim" }, `run ${shortId(each.run_id)}`) : null;
     last = each.run_id;
     if (each.who === "call") cards.push(el("details", { class: "turn call" }, el("summary", {}, el("code", {}, visible(each.tool)), " ", el("span", { class: "dim" }, line(each.args, 120))), isObject(each.args) ? fields(each.args) : value(each.args)));
     else if (each.who === "result") cards.push(el("details", { class: "turn result" }, el("summary", {}, el("code", {}, visible(each.tool)), each.outcome === "success" ? " answered: " : ` ${line(each.outcome, 30)}: `, line(each.text, 120)), block(each.text)));

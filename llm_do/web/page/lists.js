@@ -69,11 +69,11 @@ function runTable(runs, chosen, several) {
   if (!runs.length) return el("p", { class: "empty" }, "No runs are recorded yet.");
   const head = ["", "Run", "Status", several ? "Project" : null, "Model", "Tokens", "Cost", "Started", "Time"].filter((text) => text !== null);
   return el("table", { class: "runs" }, el("thead", {}, el("tr", {}, head.map((text) => el("th", { scope: "col" }, text)))), el("tbody", {}, runs.map((run) => {
-    const box = el("input", { type: "checkbox", "aria-label": `Compare ${run.run_id.slice(0, 8)}`, onchange: () => { chosen[box.checked ? "add" : "delete"](run.run_id); compareLink(chosen); } });
+    const box = el("input", { type: "checkbox", "aria-label": `Compare ${shortId(run.run_id)}`, onchange: () => { chosen[box.checked ? "add" : "delete"](run.run_id); compareLink(chosen); } });
     box.checked = chosen.has(run.run_id);
     const used = run.usage || {};
     return el("tr", {}, el("td", {}, box),
-      el("th", { scope: "row" }, el("a", { href: runPath(run.run_id) }, line(run.entry, 60)), " ", el("code", { class: "dim" }, run.run_id.slice(0, 8)), run.thread_id ? el("span", { class: "dim" }, " in ", el("a", { href: threadPath(run), class: "dim" }, line(run.thread_id, 30))) : ""),
+      el("th", { scope: "row" }, el("a", { href: runPath(run.run_id) }, line(run.entry, 60)), " ", el("code", { class: "dim" }, shortId(run.run_id)), run.thread_id ? el("span", { class: "dim" }, " in ", el("a", { href: threadPath(run), class: "dim" }, line(run.thread_id, 30))) : ""),
       el("td", {}, chip(run.status), run.questions ? el("span", { class: "chip waiting" }, count(run.questions, "question")) : null), several ? el("td", {}, line(run.project, 40)) : null,
       el("td", {}, line(run.models[0] || "\u2013", 40)), el("td", {}, used.total_tokens ? number(used.total_tokens) : "\u2013"), el("td", {}, dollars(used.cost_usd) || "\u2013"),
       el("td", {}, clock(run.started)), el("td", {}, run.finished ? seconds(run.finished - run.started) : "\u2013"));

@@ -38,7 +38,7 @@ const page = {
     const about = [clock(record.started), seconds(took), tokens ? count(tokens, "token") : "", dollars(cost)].filter(Boolean).join(" \u00b7 ");
     document.getElementById("title").replaceChildren(
       el("h1", {}, run.project ? el("span", { class: "dim" }, visible(run.project), " / ") : "", visible(record.entry), " ", chip(run.status)),
-      el("p", { class: "dim" }, el("code", {}, record.run_id.slice(0, 12)), " \u00b7 ", about));
+      el("p", { class: "dim" }, el("code", {}, shortId(record.run_id)), " \u00b7 ", about));
   },
 
   select(row) { this.tree.select(row); },

@@ -54,7 +54,7 @@ const server = {
       if (text !== this.shown) table.replaceChildren(runTable(runs, chosen, projects.length > 1));
       this.shown = text;
       const { questions } = await ask("GET", "/api/questions");
-      showQuestions(waiting, questions, (each) => questionCard(each, (answer) => this.answer(each, answer, refresh), el("p", {}, el("a", { href: runPath(each.run_id) }, line(each.entry, 60)), " ", el("code", { class: "dim" }, each.run_id.slice(0, 8)))));
+      showQuestions(waiting, questions, (each) => questionCard(each, (answer) => this.answer(each, answer, refresh), el("p", {}, el("a", { href: runPath(each.run_id) }, line(each.entry, 60)), " ", el("code", { class: "dim" }, shortId(each.run_id)))));
     };
     status.addEventListener("change", refresh);
     await refresh();

@@ -92,6 +92,15 @@ def test_showing_the_code_shows_all_of_it(clone: Path, terminal: Callable[..., S
     assert traces(clone) == []
 
 
+def test_lines_break_between_choices(clone: Path, terminal: Callable[..., Screen]) -> None:
+    child = terminal("check", cwd=clone, columns=80)
+    child.wait(ASKED)
+    choices = ["t trust this folder and look   o look once   s show the code", "n no, only read its text"]
+    assert child.lines[-3:-1] == choices
+    child.type("n\n")
+    assert child.end() in (0, 3)
+
+
 def test_once_runs_and_is_forgotten_and_trust_is_kept(
     tmp_path: Path, terminal: Callable[..., Screen], state: dict[str, str | None]
 ) -> None:
