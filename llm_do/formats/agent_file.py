@@ -16,7 +16,7 @@ from llm_do.formats.syntax.frontmatter import split_frontmatter
 from llm_do.formats.syntax.hidden_characters import find_hidden_characters
 from llm_do.formats.syntax.source import AmbiguousScalar, KeyPath, Node, Source
 from llm_do.formats.syntax.yaml_nodes import parse_yaml
-from llm_do.formats.toolset_config import ToolsetList, ToolsetUse
+from llm_do.formats.toolset_types.toolset_use import ToolsetList, ToolsetUse
 from llm_do.formats.validation.fields import (
     ClassRef,
     FunctionRef,

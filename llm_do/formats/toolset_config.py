@@ -6,14 +6,15 @@ What the options do is the toolsets' business; here is only their shape.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import ConfigDict, Discriminator, Field, Tag, ValidationError
+from pydantic import Discriminator, Field, ValidationError
 
 from llm_do.errors import UsageError
 from llm_do.formats.memory_scopes import MEMORY_SCOPES, MemoryScope
 from llm_do.formats.toolset_types.http_config import HttpConfig, http_faults
-from llm_do.formats.validation.fields import Glob, Opt, Path, Strict, Text, text_or_object
+from llm_do.formats.toolset_types.toolset_use import PREFIX
+from llm_do.formats.validation.fields import Glob, Opt, Path, Strict, Text
 
 __all__ = [
     "CONFIG_MODELS",
@@ -24,15 +25,11 @@ __all__ = [
     "MemoryConfig",
     "ShellConfig",
     "ToolsetConfig",
-    "ToolsetList",
-    "ToolsetUse",
     "config_faults",
     "option_faults",
     "parse_options",
     "server_faults",
 ]
-
-_PREFIX = r"^[A-Za-z0-9_-]{0,63}$"
 
 
 class FilesystemConfig(Strict):
@@ -88,7 +85,7 @@ class McpConfig(Strict):
         default_factory=list[Text], description="Globs of the tools to offer; empty offers all."
     )
     exclude: list[Text] = Field(default_factory=list[Text], description="Globs of the tools to leave out.")
-    prefix: Opt[Annotated[str, Field(pattern=_PREFIX)]] = Field(
+    prefix: Opt[Annotated[str, Field(pattern=PREFIX)]] = Field(
         default=None, description="Put before tool names; the server's name by default, empty for none."
     )
     timeout: float = Field(default=20, gt=0, allow_inf_nan=False, description="Seconds to wait for the server.")
@@ -192,47 +189,3 @@ def parse_options(name: str, options: Mapping[str, object]) -> AnyConfig:
 
 
 ToolsetConfig: TypeAlias = Annotated[AnyConfig, Discriminator("type")]
-
-
-class ToolsetUse(Strict):
-    """How an agent uses a toolset: a prefix, a selection of its tools, and the toolset's own options."""
-
-    model_config = ConfigDict(extra="allow")
-
-    prefix: Opt[Annotated[str, Field(pattern=_PREFIX)]] = Field(
-        default=None, description="Prefix of each tool's name, followed by an underscore."
-    )
-    include: list[Text] = Field(
-        default_factory=list[Text], description="Globs of the tools to offer; empty offers all."
-    )
-    exclude: list[Text] = Field(default_factory=list[Text], description="Globs of the tools to leave out.")
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The toolset's own options."""
-        return dict(self.model_extra or {})
-
-
-_Item: TypeAlias = Annotated[
-    Annotated[Text, Tag("<text>")]
-    | Annotated[dict[Text, ToolsetUse], Field(min_length=1, max_length=1), Tag("<object>")],
-    Discriminator(
-        text_or_object,
-        custom_error_type="text_or_object",
-        custom_error_message="must be a name, or one name with its options",
-    ),
-]
-
-
-def _list_or_object(value: object) -> str | None:
-    return "<list>" if isinstance(value, list) else "<object>" if isinstance(value, dict) else None
-
-
-ToolsetList: TypeAlias = Annotated[
-    Annotated[list[_Item], Tag("<list>")] | Annotated[dict[Text, ToolsetUse], Tag("<object>")],
-    Discriminator(
-        _list_or_object,
-        custom_error_type="list_or_object",
-        custom_error_message="must be a list of names, or an object of names with options",
-    ),
-]

@@ -12,7 +12,6 @@ from pathlib import Path
 from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.diagnostic import Diagnostic
 from llm_do.linker.analysis.survey import LeftOut
-from llm_do.linker.checks.case_checks import check_cases
 from llm_do.linker.linker import LinkReport, check_project
 from llm_do.linker.python.python_files import Watch
 from llm_do.linker.sources.project_root import locate_project
@@ -64,7 +63,9 @@ def check_with_tests(path: Path, *, watch: Watch | None = None) -> TestedProject
     tests = tuple(read_tests(report.root))
     found = [*report.diagnostics, *(item for source in tests for item in source.diagnostics)]
     # Cases speak of tools, which aren't all known where Python files were left out.
-    if report.project is not None and report.left_out is None:
+    if tests and report.project is not None and report.left_out is None:
+        from llm_do.linker.checks.case_checks import check_cases
+
         found += (faults := check_cases(report.project, tests))
         for agents in _variants(tests) if not faults else ():
             found += check_variant(path, agents, watch=watch).diagnostics

@@ -14,7 +14,6 @@ from typing import cast
 
 from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.diagnostic import Location
-from llm_do.formats.toolset_config import McpConfig
 from llm_do.linker.analysis.inventory import Inventory, KnownTool
 from llm_do.linker.sources.file_lists import is_inside
 from llm_do.linker.sources.lock_source import read_lock
@@ -149,6 +148,8 @@ def _servers(configs: Sequence[_Config]) -> Iterator[Surveyed]:
     for name, config, place in configs:
         if config.get("type") != "mcp":
             continue
+        from llm_do.formats.toolset_config import McpConfig
+
         shown = McpConfig.model_construct(**{"type": "mcp", **config})  # pyright: ignore[reportArgumentType]
         command = " ".join(map(str, shown.command)) if isinstance(shown.command, list | tuple) else None
         yield Surveyed(f"{name}: {command or shown.url}", _text(place))

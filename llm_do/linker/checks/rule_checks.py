@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Literal
 
 from llm_do.diagnostics.codes import rules as problems
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
-from llm_do.formats.toolset_config import ShellConfig
 from llm_do.linker.analysis.inventory import AgentTools, Inventory, KnownTool, Origin
 from llm_do.linker.analysis.names import Names
 from llm_do.linker.analysis.open_names import may_be_listed
@@ -85,6 +84,8 @@ def check_shells(files: ProjectFiles, names: Names) -> None:
     """Check that the `allow` lists of configured shells are valid patterns and allow no more than they seem to."""
     if files.manifest is None or files.node is None:
         return
+    from llm_do.formats.toolset_config import ShellConfig
+
     for toolset, config in files.manifest.toolsets.items():
         for index, text in enumerate(config.allow if isinstance(config, ShellConfig) else ()):
             path = ("toolsets", toolset, "allow", index)

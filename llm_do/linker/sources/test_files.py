@@ -9,13 +9,16 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.codes.cases import unread_file
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.diagnostics.labels import file_label
-from llm_do.formats.case_file import CaseFile, TestsFile, parse_tests
 from llm_do.formats.syntax.source import KeyPath, Node, read_text
+
+if TYPE_CHECKING:
+    from llm_do.formats.case_file import CaseFile, TestsFile
 
 __all__ = ["CASSETTES", "ENDING", "FOLDER", "TestSource", "read_tests"]
 
@@ -83,6 +86,8 @@ def _read(root: Path, path: Path) -> TestSource:
     read = read_text(path, label)
     if read.text is None:
         return TestSource(path, label, None, None, read.diagnostics)
+    from llm_do.formats.case_file import parse_tests
+
     parsed = parse_tests(read.text, label)
     return TestSource(path, label, parsed.value, parsed.node, parsed.diagnostics)
 

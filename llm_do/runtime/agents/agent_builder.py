@@ -18,7 +18,6 @@ from pydantic_ai import Agent, Tool as PydanticTool
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
 from llm_do.errors import EntryError, LlmDoError, RunError, UsageError
-from llm_do.formats.toolset_config import parse_options
 from llm_do.models.pool import CONNECTION_SETTINGS
 from llm_do.project.agent_spec import SKILLS, AgentSpec, ToolsetRef, agent_fault, give_skills, skills_of
 from llm_do.project.faults import project_error
@@ -349,6 +348,7 @@ class AgentBuilder:
         if key not in self._builtins:
             project = self._project()
             assert project is not None, "whoever builds its agents holds it"
+            from llm_do.formats.toolset_config import parse_options
             from llm_do.runtime.tools.watched_projects import watch_of
 
             watch, cwd = watch_of(project), Path.cwd()
