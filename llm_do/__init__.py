@@ -89,6 +89,7 @@ _EXPORTS = {
     "Update": "llm_do.tools",
     "Usage": "llm_do.runtime.record.results",
     "UsageError": "llm_do.errors",
+    "current_call": "llm_do.runtime.context.call_context",
     "register_model_factory": "llm_do.models.providers.factories",
     "resolve_model": "llm_do.models.pool",
     "run": "llm_do.runtime.runner",
@@ -171,7 +172,7 @@ if TYPE_CHECKING:
         ApprovalRequest as ApprovalRequest,
         RunApprovalPolicy as RunApprovalPolicy,
     )
-    from llm_do.runtime.context.call_context import CallContext as CallContext
+    from llm_do.runtime.context.call_context import CallContext as CallContext, current_call as current_call
     from llm_do.runtime.context.hooks import HookPoint as HookPoint, RequestReplacement as RequestReplacement
     from llm_do.runtime.context.null_model import NullModel as NullModel
     from llm_do.runtime.record.events.event import Event as Event

@@ -71,6 +71,7 @@ class BatchRun(Generic[T]):
         in_flight: What becomes of calls with effects that were running when a run was stopped.
         accept_changes: Whether stopped runs continue although the project's files have changed.
         on_failure: Called when a run has failed, with the kind of its failure.
+        deps: The dependencies that each run is given.
     """
 
     def __init__(
@@ -84,6 +85,7 @@ class BatchRun(Generic[T]):
         in_flight: InFlight | None = None,
         accept_changes: bool = False,
         on_failure: Callable[[InputFailure, FailureKind], object] = ignore_failure,
+        deps: object = None,
     ) -> None:
         self.batch = batch
         self.progress = Progress(batch.total, used=batch.used, budget=batch.budget)
@@ -94,7 +96,7 @@ class BatchRun(Generic[T]):
         self._queue = ClaimQueue(store, batch.id, batch.concurrency // 2 + 1)
         self._results = OrderedResults(store, batch.id, form.of_item)
         self._news = asyncio.Event()
-        self._runs = InputRuns(session, store, batch, in_flight=in_flight, accept_changes=accept_changes)
+        self._runs = InputRuns(session, store, batch, in_flight=in_flight, accept_changes=accept_changes, deps=deps)
 
     def stop(self) -> None:
         """Start no more inputs."""

@@ -23,6 +23,7 @@ from llm_do.runtime.record.results import ErrorRecord, RunResult
 from llm_do.runtime.record.store.batches import BatchItem, ClaimedInput
 from llm_do.runtime.session.entries import entry_for, entry_input
 from llm_do.runtime.session.execution import Durability, Execution, RunInputs
+from llm_do.runtime.session.given_deps import check_deps
 from llm_do.runtime.session.project_snapshots import take_snapshot
 from llm_do.runtime.session.run_starts import new_run, run_again
 from llm_do.runtime.steps.run_beginning import RunBeginning
@@ -51,6 +52,10 @@ class InputRuns:
         batch: The batch.
         in_flight: What becomes of calls with effects that were running when a run was stopped.
         accept_changes: Whether stopped runs continue although the project's files have changed.
+        deps: The dependencies that each run is given.
+
+    Raises:
+        UsageError: What is run needs dependencies, and there are none.
     """
 
     def __init__(
@@ -61,13 +66,16 @@ class InputRuns:
         *,
         in_flight: InFlight | None = None,
         accept_changes: bool = False,
+        deps: object = None,
     ) -> None:
         self.batch = batch
         self._session = session
         self._store = store
         self._in_flight: InFlight | None = in_flight
         self._accept_changes = accept_changes
+        self._deps = deps
         self._entry = entry_for(session.project, session.registry, batch.entry, [], None)
+        check_deps(self._entry, session.registry, deps)
         self._seal = Seal(redactor().secrets)
         self._snapshot = take_snapshot(session.project, redactor().secrets)
         self._beginning = RunBeginning(
@@ -77,6 +85,7 @@ class InputRuns:
             project=self._snapshot.digests,
             unkept=self._snapshot.unkept,
             version=_version(),
+            deps=None if deps is None else type(deps).__qualname__,
         )
 
     async def carry_out(self, work: ClaimedInput | BatchItem) -> RunResult | None:
@@ -97,7 +106,7 @@ class InputRuns:
         except InputError as error:
             return await self._end(claim.run_id, error, "invalid")
         beginning = replace(self._beginning, input=to_json_data(value)).to_text()
-        run = new_run(self._session, claim.run_id, self._entry, budget=self._budget)
+        run = new_run(self._session, claim.run_id, self._entry, budget=self._budget, deps=self._deps)
         inputs = RunInputs(self.batch.entry, None, {}, Durability(beginning, self._snapshot.row))
         try:
             result = await Execution(self._session, run, inputs).carry_out(self._entry, value)
@@ -115,6 +124,7 @@ class InputRuns:
                 in_flight=self._in_flight,
                 accept_changes=self._accept_changes,
                 budget=self._budget,
+                deps=self._deps,
             )
         except ReplayError as error:  # a secret has changed
             return await self._end(item.run_id, error, error.status)

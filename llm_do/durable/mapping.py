@@ -34,6 +34,7 @@ async def map_inputs(
     batch: str | None = None,
     retry: bool = False,
     accept_changes: bool = False,
+    deps: object = None,
 ) -> AsyncIterator[RunResult]:
     """Run an entry on many inputs, and yield the results in order; `Runtime.map` describes it."""
     options = BatchOptions(batch or uuid.uuid4().hex, entry, concurrency, budget, retry, accept_changes)
@@ -41,7 +42,7 @@ async def map_inputs(
         store = session.shared.recorder().batches()
         record = await start_batch(session, store, options, source.scan(), source.name)
         form = ResultForm(lambda _, result: result, _reader(), has_waiting=True)
-        work = BatchRun(session, store, record, source, form, accept_changes=accept_changes)
+        work = BatchRun(session, store, record, source, form, accept_changes=accept_changes, deps=deps)
         async for _, result in work.results():
             yield result
     progress = work.progress

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_origin
 
 from llm_do._extensions import ExtensionPoint
 from llm_do._startup.frozen import frozen
@@ -37,7 +38,10 @@ __all__ = [
     "ToolsetRef",
     "agent_fault",
     "give_skills",
+    "is_of_type",
     "skills_of",
+    "takes_deps",
+    "type_name",
 ]
 
 TOOL_SCHEMAS: ExtensionPoint[Callable[[AgentSpec], list[dict[str, Any]]]] = ExtensionPoint("tool_schemas")
@@ -152,6 +156,8 @@ class AgentSpec:
         compatible_models: Globs, one of which the resolved model's name must match, ignoring case.
         server_side_tools: Tools that the provider runs.
         capabilities: Capabilities of PydanticAI, or their names with arguments.
+        deps_type: The type of the dependencies that its tools need as `ctx.deps`; a run gives them with `deps=`.
+        deps: The dependencies themselves, unless a run gives others of `deps_type`; None for the `CallContext`.
         template: Whether the instructions are a template over the input's fields.
         tool_timeout: Seconds a tool call may take; None for the project's limit.
         loop_threshold: How many identical batches of tool calls end the run; None for the project's limit.
@@ -196,6 +202,8 @@ class AgentSpec:
     output_guards: Sequence[Callable[..., Any]] = ()
     skills: Sequence[str | Path | Skill] | None = None
     capabilities: Sequence[Any] = ()
+    deps_type: Any = None
+    deps: object = None
 
     def add_toolkit(self, prefix: str, toolkit: ToolsetDef) -> None:
         """Add a toolkit or any other toolset; its tools are named `prefix_tool`.
@@ -285,7 +293,42 @@ def agent_fault(spec: AgentSpec) -> str | None:
     for name in ("tools", "toolsets", "handoffs", "skills", "capabilities"):
         if isinstance(getattr(spec, name), str):
             return f"{name} must be a list of names, not the text {getattr(spec, name)!r}"
+    return _deps_fault(spec)
+
+
+def _deps_fault(spec: AgentSpec) -> str | None:
+    kind = spec.deps_type
+    if kind is None:
+        return None
+    if not isinstance(kind, type) and get_origin(kind) is None:
+        return f"deps_type must be a type, not {kind!r}; the object itself is `deps`"
+    if spec.deps is not None and not is_of_type(spec.deps, kind):
+        return f"deps must be of type {type_name(kind)}, its deps_type, not {type(spec.deps).__name__}"
     return None
+
+
+def takes_deps(spec: AgentSpec) -> bool:
+    """Whether an agent's tools get dependencies of its own as `ctx.deps`, instead of the `CallContext`."""
+    return spec.deps_type is not None or spec.deps is not None
+
+
+def is_of_type(value: object, kind: Any) -> bool:
+    """Check whether a value is of a type, as far as that can be told: of `dict[str, int]`, whether it is a dict.
+
+    Example:
+        >>> is_of_type({"a": 1}, dict[str, int]), is_of_type(3, str), is_of_type(3, int | None)
+        (True, False, True)
+    """
+    origin = get_origin(kind)
+    try:
+        return isinstance(value, origin if isinstance(origin, type) and origin is not UnionType else kind)
+    except TypeError:  # such as a TypedDict, or a Protocol that can't be checked at run time
+        return True
+
+
+def type_name(kind: Any) -> str:
+    """Return a type's name for messages."""
+    return kind.__qualname__ if isinstance(kind, type) else str(kind)
 
 
 def tool_label(item: object) -> str:

@@ -119,17 +119,14 @@ def _open(target: Runnable, options: RunOptions) -> tuple[Runtime, EntryOptions]
     if spec is not None and isinstance(target, Agent):
         runtime.builder.adopt(spec, target, deps)
     call = {name: value for name, value in options.items() if name in EntryOptions.__annotations__}
+    if isinstance(target, Agent):
+        call.pop("deps", None)
     return runtime, cast("EntryOptions", call)
 
 
 def _dependencies(target: Runnable, options: RunOptions) -> tuple[object] | None:
     """Return what a PydanticAI agent's tools get as `ctx.deps`, in a tuple; None for the `CallContext`."""
     if not isinstance(target, Agent):
-        if "deps" in options:
-            raise UsageError(
-                "deps are those of a PydanticAI agent, and this isn't one",
-                hint="Other agents' tools get the `CallContext`, which has the project, the thread and the user.",
-            )
         return None
     if "deps" in options:
         return (options["deps"],)

@@ -82,6 +82,7 @@ class Runtime(ProjectSession):
         in_flight: InFlightAnswers = None,
         accept_changes: bool = False,
         as_begun: bool = False,
+        deps: object = None,
     ) -> RunResult:
         """Continue a durable run where it stopped: what has been done isn't done again.
 
@@ -94,17 +95,21 @@ class Runtime(ProjectSession):
                 anything new happens, at the first request that isn't what was sent before.
             as_begun: Whether to continue with the project's files as the run began with them, which are kept with it.
                 Deny rules of the project as it is now hold too.
+            deps: The run's dependencies again, which are never stored.
 
         Returns:
             The result; of a run that has ended, the one that it ended with.
 
         Raises:
-            UsageError: There is no such run, it is running or isn't durable, or the project has changed.
+            UsageError: There is no such run, it is running or isn't durable, the project has changed, or the run was
+                given `deps` that are missing now.
             ReplayError: What the code does now isn't what it did before.
             SuspendedError: A person has to answer questions first.
             RunError: The run ended early.
         """
-        result = await self.execute_again(run_id, in_flight=in_flight, accept_changes=accept_changes, as_begun=as_begun)
+        result = await self.execute_again(
+            run_id, in_flight=in_flight, accept_changes=accept_changes, as_begun=as_begun, deps=deps
+        )
         return result.raise_for_status()
 
     def map(
@@ -117,6 +122,7 @@ class Runtime(ProjectSession):
         batch: str | None = None,
         retry: bool = False,
         accept_changes: bool = False,
+        deps: object = None,
     ) -> AsyncIterator[RunResult]:
         """Run the project's entry on many inputs, each in a durable run of its own.
 
@@ -129,6 +135,7 @@ class Runtime(ProjectSession):
                 that have results aren't run again; None for a new batch.
             retry: Whether the inputs of an earlier call that have failed are run again.
             accept_changes: Whether to continue although the project's files or the models have changed.
+            deps: Dependencies for the agents that declare their type, the same for all inputs.
 
         Returns:
             The results in the order of the inputs, each as soon as it and all before it are there, however it ended:
@@ -156,6 +163,7 @@ class Runtime(ProjectSession):
             batch=batch,
             retry=retry,
             accept_changes=accept_changes,
+            deps=deps,
         )
 
     async def pending(self, run_id: str | None = None) -> list[PendingQuestion]:
@@ -286,10 +294,10 @@ class Runtime(ProjectSession):
         check_id("user", user_id)
         history = continue_history(messages, execution_context)
         before = execution_context or ExecutionContext()
-        run_id = options.get("run_id")
+        run_id, deps = options.get("run_id"), options.get("deps")
         check_id("run", run_id)
         if run_id is not None and self.config.durable and await find_run(self, run_id) is not None:
-            return await self.execute_again(run_id, subscription=subscription)
+            return await self.execute_again(run_id, subscription=subscription, deps=deps)
         chosen = entry_for(self.project, self.registry, entry, history, before.active_agent)
         value = entry_input(chosen, self.project.entry.args if input is None and entry is None else input)
         run = new_run(
@@ -299,10 +307,11 @@ class Runtime(ProjectSession):
             thread_id=thread_id,
             user_id=user_id,
             subscription=subscription,
+            deps=deps,
         )
         continues = messages is not None or execution_context is not None
         given = history if continues else None
-        durable = Durability(*begin_run(self, entry, value, given, before)) if self.config.durable else None
+        durable = Durability(*begin_run(self, entry, value, given, before, deps)) if self.config.durable else None
         inputs = RunInputs(entry, given, before.toolkits, durable)
         return await Execution(self, run, inputs).carry_out(chosen, value)
 
@@ -314,6 +323,7 @@ class Runtime(ProjectSession):
         accept_changes: bool = False,
         as_begun: bool = False,
         subscription: Subscription | None = None,
+        deps: object = None,
     ) -> RunResult:
         """Continue a durable run where it stopped, and return its result, however it ends.
 
@@ -323,12 +333,14 @@ class Runtime(ProjectSession):
             accept_changes: Whether to continue although the project's files have changed.
             as_begun: Whether to continue with the project's files as the run began with them.
             subscription: Receives this run's events, in addition to the runtime's subscribers.
+            deps: The run's dependencies again.
 
         Returns:
             The result; the recorded one of a run that has ended.
 
         Raises:
-            UsageError: There is no such run, or it is running or isn't durable, or the project has changed.
+            UsageError: There is no such run, or it is running or isn't durable, or the project has changed, or its
+                dependencies are missing.
         """
         require_event_loop()
         if as_begun and self.project.source is None:
@@ -337,23 +349,26 @@ class Runtime(ProjectSession):
                     "a run is continued with the files as they were or with the changed ones, not with both",
                     hint="Leave one of the two out.",
                 )
-            return await self._execute_as_begun(run_id, in_flight, subscription)
+            return await self._execute_as_begun(run_id, in_flight, subscription, deps)
         return await run_again(
             self,
             run_id,
             in_flight=in_flight,
             accept_changes=accept_changes or as_begun,
             subscription=subscription,
+            deps=deps,
         )
 
     async def _execute_as_begun(
-        self, run_id: str, in_flight: InFlightAnswers, subscription: Subscription | None
+        self, run_id: str, in_flight: InFlightAnswers, subscription: Subscription | None, deps: object
     ) -> RunResult:
         """Continue a run in a session of its own, over the project as it was."""
         begun = Runtime(await project_as_begun(self, await earlier_run(self, run_id)), config=self.config)
         begun.shared.subscriptions = self.shared.subscriptions
         begun.running = self.running
         try:
-            return await begun.execute_again(run_id, in_flight=in_flight, as_begun=True, subscription=subscription)
+            return await begun.execute_again(
+                run_id, in_flight=in_flight, as_begun=True, subscription=subscription, deps=deps
+            )
         finally:
             await begun.aclose()

@@ -48,6 +48,7 @@ _OWN_OPTIONS = (
     "ignore",
     "recorded_tools",
     "replay",
+    "deps",
 )
 
 
@@ -65,6 +66,7 @@ def play(
     ignore: Sequence[str] = (),
     recorded_tools: Sequence[str] | None = None,
     replay: bool = False,
+    deps: object = None,
     **options: Unpack[PlayOptions],
 ) -> Played:
     """Run a project with scripted or recorded answers, once or turn by turn.
@@ -92,6 +94,7 @@ def play(
         replay: Run durably, and replay each run at once, with no model and no tools: code that isn't the same twice
             raises `ReplayError`, since such a run can't be resumed. The project is loaded again for it, if its path is
             passed.
+        deps: Dependencies for the agents that declare their type, such as a database with test data.
 
     Returns:
         What the run did. A run that ends early doesn't raise; check `status`.
@@ -126,6 +129,7 @@ def play(
         ignore=ignore,
         recorded_tools=recorded_tools,
         replays=(lambda: _linked(project)) if replay else None,
+        deps=deps,
         **options,
     )
     if twice.difference is not None:
@@ -153,6 +157,7 @@ def play_twice(
     ignore: Sequence[str] = (),
     recorded_tools: Sequence[str] | None = None,
     replays: Callable[[], Project] | None = None,
+    deps: object = None,
     **options: Unpack[PlayOptions],
 ) -> PlayedTwice:
     """Do what `play` does; `replays` links the project again for each replay, None replays nothing."""
@@ -202,6 +207,7 @@ def play_twice(
                 entry=entry,
                 thread_id=thread_id,
                 user_id=user_id,
+                deps=deps,
             )
         )
         if recorder is not None and cassette is not None and turns[-1].status != "interrupted":
@@ -256,6 +262,7 @@ async def _run_turns(
     entry: str | None,
     thread_id: str | None,
     user_id: str | None,
+    deps: object,
 ) -> tuple[list[Played], ReplayError | None]:
     """Run the inputs, each continuing the previous run, and close the runtime.
 
@@ -274,6 +281,7 @@ async def _run_turns(
                 "execution_context": previous,
                 "thread_id": thread_id,
                 "user_id": user_id,
+                "deps": deps,
             }
             if again is None:
                 result = await runtime.execute(value, **how)

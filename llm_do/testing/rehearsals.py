@@ -73,7 +73,7 @@ async def rehearse(
     replaying = again()
     replaying.shared.rehearsal = rehearsal
     try:
-        second = await replaying.execute_again(first.run_id, accept_changes=True)
+        second = await replaying.execute_again(first.run_id, accept_changes=True, deps=options.get("deps"))
     finally:
         await replaying.aclose()
     difference = _difference(first, second, runtime)

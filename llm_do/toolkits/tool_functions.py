@@ -15,6 +15,7 @@ from typing_extensions import get_type_hints
 from llm_do.errors import ToolkitError
 from llm_do.machines.context import Context
 from llm_do.machines.tool_gate import OPEN_TRANSACTIONS
+from llm_do.project.functions import context_deps
 from llm_do.project.tools.tool_schemas import add_examples, tool_of
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.tools import Tool, ToolOptions
@@ -69,13 +70,14 @@ def _with_context(function: Callable[..., Any]) -> Callable[..., Any]:
     if ctx is None and first is not None and _is_run_context(hints.get(first.name)):
         ctx = first
     others = [each.replace(annotation=hints.get(each.name, each.annotation)) for each in parameters if each is not ctx]
+    own = context_deps(function) == "own"
     leads = ctx is not None and ctx is first and ctx.kind is not inspect.Parameter.KEYWORD_ONLY
     name = ctx.name if ctx is not None else ""
 
     def arguments(run: RunContext[Any], args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         if not name:
             return args, named
-        mine = _context(run)
+        mine = _context(run, own=own)
         return ((mine, *args), named) if leads else (args, {**named, name: mine})
 
     async def wait(run: RunContext[Any], /, *args: Any, **named: Any) -> Any:
@@ -99,13 +101,16 @@ def _with_context(function: Callable[..., Any]) -> Callable[..., Any]:
     return shim
 
 
-def _context(run: RunContext[Any]) -> ToolkitContext:
+def _context(run: RunContext[Any], *, own: bool) -> ToolkitContext:
+    """The `ctx` of a tool; `own` if it is annotated with other dependencies than the `CallContext`."""
     transactions = OPEN_TRANSACTIONS.get()
     if not transactions:
         raise ToolkitError("a toolkit's tool was called without its toolkit", hint="Call it through an agent.")
     made = object.__new__(ToolkitContext)
     made.__dict__.update(run.__dict__)
     made.state = transactions[-1].context
+    if own and isinstance(run.deps, CallContext) and run.deps.deps is not None:
+        made.deps = run.deps.deps
     return made
 
 

@@ -25,6 +25,7 @@ from llm_do.runtime.record.stored_records import Observation, RunRecord
 from llm_do.runtime.runtime import Runtime
 from llm_do.runtime.session.durable_runs import check_changes, earlier_run, options_as_begun
 from llm_do.runtime.session.entries import entry_for
+from llm_do.runtime.session.given_deps import check_deps_again
 from llm_do.runtime.session.runtime_config import ConfigOptions, RuntimeConfig
 from llm_do.threads.opened_stores import open_store
 from llm_do.threads.sql.sql_store import SqlStore
@@ -207,6 +208,7 @@ class ServedProject:
         if earlier.result is not None:
             raise UsageError(f"run {run_id} has ended ({earlier.run.status})", hint="Begin another one.")
         check_changes(self.project, earlier, accepts=False)
+        check_deps_again(earlier, None)
         if run_id in self._active:  # someone else has continued it meanwhile
             return
         options: ConfigOptions = {

@@ -58,11 +58,6 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "negative retries": (lambda: mistaken(retries=-1), UsageError, "retries must be a whole number, 0 or more, not -1"),
     "a negative timeout": (lambda: mistaken(tool_timeout=-1), UsageError, "tool_timeout must be a number of seconds"),
     "tools as text": (lambda: mistaken(tools="add"), UsageError, "tools must be a list of names, not the text 'add'"),
-    "deps of no PydanticAI agent": (
-        lambda: run.sync(AgentSpec("a", model="test"), "go", deps=1),
-        UsageError,
-        "deps are those of a PydanticAI agent",
-    ),
 }
 
 

@@ -230,7 +230,7 @@ def test_an_unknown_option_suggests_the_closest() -> None:
 
 
 def test_run_accepts_session_options_and_run_options() -> None:
-    assert {*RuntimeOptions.__annotations__, *EntryOptions.__annotations__, "provider", "deps"} == set(
+    assert {*RuntimeOptions.__annotations__, *EntryOptions.__annotations__, "provider"} == set(
         RunOptions.__annotations__
     )
     result = run.sync("examples/greeter", "x", model="test", entry="main", allow=["send"], max_depth=2, record=False)

@@ -19,7 +19,7 @@ from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
 from llm_do.errors import EntryError, LlmDoError, RunError, UsageError
 from llm_do.models.pool import CONNECTION_SETTINGS
-from llm_do.project.agent_spec import SKILLS, AgentSpec, ToolsetRef, agent_fault, give_skills, skills_of
+from llm_do.project.agent_spec import SKILLS, AgentSpec, ToolsetRef, agent_fault, give_skills, skills_of, takes_deps
 from llm_do.project.faults import project_error
 from llm_do.project.flow_spec import FlowSpec
 from llm_do.project.gates import DYNAMIC_MARK, GatedToolset
@@ -37,6 +37,7 @@ from llm_do.runtime.agents.agent_parts import (
 from llm_do.runtime.agents.agent_skills import find_agent_skills
 from llm_do.runtime.agents.pipeline import AdoptingPipeline, Pipeline
 from llm_do.runtime.call.callable_tool import agent_tool, flow_tool
+from llm_do.runtime.call.own_deps import gets_call_context, origin_of, tool_in_call, toolset_in_call
 from llm_do.runtime.context.built_agent import BuiltAgent, parts_of
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.hooks import Hooks
@@ -256,8 +257,10 @@ class AgentBuilder:
         machines: dict[str, ToolGate] = {}
         listed = ListedTools()
 
-        def add(tool: FixedTool) -> None:
-            name = tool.tool_def.name
+        own = takes_deps(spec)
+
+        def add(tool: FixedTool, *, ours: bool = False) -> None:
+            tool, name = tool_in_call(tool, always=ours) if own else tool, tool.tool_def.name
             if name in fixed:
                 raise name_clash(spec.name, name, fixed[name].toolset, tool.toolset)
             check_tool_name(spec.name, name, tool.toolset)
@@ -268,6 +271,7 @@ class AgentBuilder:
             add(called if called is not None else function_tool(self._tool(spec, item), functions))
         for item in spec.toolsets:
             ref, toolset = self._toolset(spec, item)
+            made_of = origin_of(item, toolset, self.registry)
             names.append(ref.name)
             if isinstance(toolset, FixedTool):
                 if is_included(ref.name, ref.include, ref.exclude):
@@ -279,15 +283,17 @@ class AgentBuilder:
                     toolset = toolset.with_prefix(ref.prefix)
                     ref = replace(ref, prefix=toolset.prefix)
                     listed.add_remembered(toolset.listed_definitions(), ref)
-                live.append(_selected(StampedToolset(toolset, ref.name), ref))
                 listed.add(toolset, ref)
+                toolset = toolset_in_call(toolset, made_of) if own else toolset
+                live.append(_selected(StampedToolset(toolset, ref.name), ref))
                 continue
             instructing.append(toolset)
             for tool in tools:
                 if is_included(tool.name, ref.include, ref.exclude):
-                    add(_renamed(function_tool(stamped_tool(ref.name, toolset, tool), toolset), ref.prefix))
+                    fixed_tool = _renamed(function_tool(stamped_tool(ref.name, toolset, tool), toolset), ref.prefix)
+                    add(fixed_tool, ours=gets_call_context(made_of))
         for transfer in transfer_tools(spec, self.registry):
-            add(transfer)
+            add(transfer, ours=True)
         return Toolbox(spec.name, fixed, live, instructing), tuple(names), machines, listed
 
     def _gated(

@@ -13,7 +13,9 @@ from pydantic_ai import ModelRetry, RunContext, StructuredDict
 from pydantic_ai.capabilities import NativeTool
 
 from llm_do.project.agent_spec import SKILLS, AgentSpec, ServerSideTool, skills_of
+from llm_do.project.functions import context_deps
 from llm_do.project.tools.argument_schemas import find_schema_faults
+from llm_do.runtime.call.own_deps import in_call
 from llm_do.runtime.call.templates import render_template
 from llm_do.runtime.context.call_context import current_call
 from llm_do.runtime.tools.toolbox import FixedTool
@@ -28,8 +30,8 @@ def instructions_of(spec: AgentSpec) -> Any:
     if callable(text):
         function = text
 
-        async def called(_: RunContext[Any]) -> str:
-            text = _call_instructions(function, spec.name)
+        async def called(ctx: RunContext[Any]) -> str:
+            text = _call_instructions(function, spec.name, ctx)
             return await text if inspect.isawaitable(text) else text
 
         return called
@@ -60,8 +62,8 @@ def _loads_skills(tool: FixedTool) -> bool:
     return traits is not None and (traits.toolset, traits.tool) == (SKILLS, "load_skill")
 
 
-def _call_instructions(function: Callable[..., Any], name: str) -> Any:
-    """Call an instructions function with the argument it accepts: none, the agent's name, or the context."""
+def _call_instructions(function: Callable[..., Any], name: str, run: RunContext[Any]) -> Any:
+    """Call an instructions function with the argument it accepts: none, the agent's name, or a context."""
     parameters = [
         parameter
         for parameter in inspect.signature(function).parameters.values()
@@ -70,6 +72,8 @@ def _call_instructions(function: Callable[..., Any], name: str) -> Any:
     if not parameters:
         return function()
     first = parameters[0]
+    if "RunContext" in str(first.annotation):
+        return function(in_call(run) if context_deps(function) == "call" else run)
     takes_context = "Context" in str(first.annotation) or first.name in ("ctx", "context")
     return function(current_call() if takes_context else name)
 

@@ -20,6 +20,7 @@ from llm_do.project.thread_config import ThreadConfig
 from llm_do.runtime.call.call_scope import CallScope, CallSite, open_call
 from llm_do.runtime.call.context_providers import dynamic_instructions
 from llm_do.runtime.call.guards import guard_input, guard_output
+from llm_do.runtime.call.own_deps import agent_deps
 from llm_do.runtime.call.prompt import make_prompt
 from llm_do.runtime.call.provider_tools import check_provider_tools
 from llm_do.runtime.context.budget import LoopGuard
@@ -117,6 +118,7 @@ async def _output(
 ) -> Any:
     """Run the agent between its hooks; its output, None where it handed over."""
     frame, spec, hooks = ctx.frame, built.spec, built.hooks
+    frame.deps = built.deps or agent_deps(spec, ctx)
     if spec.server_side_tools:
         await check_provider_tools(ctx, spec)
     if hooks:
@@ -132,7 +134,7 @@ async def _output(
         result = await built.agent.run(
             frame.prompt,
             model=frame.config.model,
-            deps=ctx if built.deps is None else built.deps[0],
+            deps=ctx if frame.deps is None else frame.deps[0],
             message_history=list(history) or None,
             usage_limits=NO_LIMITS,
             infer_name=False,

@@ -16,6 +16,7 @@ from llm_do.project.functions import input_annotation, takes_context
 from llm_do.project.inputs import PromptInput, to_input
 from llm_do.project.registry import Registered
 from llm_do.project.tools.argument_schemas import check_schema
+from llm_do.runtime.call.own_deps import function_deps
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.null_model import NULL_MODEL
 from llm_do.runtime.tools.iterated_results import UNLIMITED_ITEMS, collect_items
@@ -95,17 +96,18 @@ def _plain_function(name: str, item: Any, value: object, ctx: CallContext) -> Fu
 
     async def run(child: CallContext) -> Any:
         with Agent.using_thread_executor(WORKERS):
-            return await collect_items(await schema.call(args, run_context(child, name)), UNLIMITED_ITEMS)
+            made = run_context(child, name, function_deps(schema.function, child))
+            return await collect_items(await schema.call(args, made), UNLIMITED_ITEMS)
 
     traits = traits_of(tool.metadata)
     repeatable = traits is not None and traits.may_run_again
     return FunctionCall(CallArguments.model_validate(args), run, schema.function, repeatable)
 
 
-def run_context(ctx: CallContext, name: str) -> RunContext[CallContext]:
+def run_context(ctx: CallContext, name: str, deps: object) -> RunContext[Any]:
     """What a tool is passed that code calls: there is no model, and no approval is needed."""
     return RunContext(
-        deps=ctx,
+        deps=deps,
         model=NULL_MODEL,
         usage=RunUsage(),
         tool_name=name,

@@ -19,6 +19,7 @@ from llm_do.project.agent_spec import ToolsetRef
 from llm_do.project.tools.builtin_toolsets import BuiltinToolset, find_builtin, known_tools
 from llm_do.project.tools.toolset_wrappers import find_shown_tools
 from llm_do.runtime.call.function_call import CallArguments, checked_arguments, run_context
+from llm_do.runtime.call.own_deps import call_deps, origin_of, toolset_in_call
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.emission import emit
 from llm_do.runtime.record.events.tool_events import StateChangedEvent
@@ -82,7 +83,8 @@ class ToolsetCall:
     async def _result(self, child: CallContext) -> Any:
         name = self.tool.tool_def.name
         with Agent.using_thread_executor(WORKERS):
-            value = await self.toolset.call_tool(name, self.args, run_context(child, name), self.tool)
+            run = run_context(child, name, call_deps(child))
+            value = await self.toolset.call_tool(name, self.args, run, self.tool)
         return await collect_items(value, UNLIMITED_ITEMS)
 
 
@@ -105,7 +107,9 @@ async def find_toolset_call(ctx: CallContext, name: str, value: object) -> Async
         toolset = ctx.runtime.builder.toolset(each)
         if toolset is None:
             continue
-        run = run_context(ctx, tool)
+        if ctx.deps is not None:
+            toolset = toolset_in_call(toolset, origin_of(each, toolset, ctx.runtime.registry))
+        run = run_context(ctx, tool, call_deps(ctx))
         opened = await toolset.for_run(run)
         async with opened:
             found = (await opened.get_tools(run)).get(tool)

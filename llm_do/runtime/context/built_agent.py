@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from llm_do.project.agent_spec import takes_deps
+
 if TYPE_CHECKING:
     from pydantic_ai import Agent, ToolDefinition
     from pydantic_ai.capabilities import AbstractCapability
@@ -33,7 +35,7 @@ class BuiltAgent:
         tools: Its tools that are known before a run.
         conditional: Names of the tools that a run may hide.
         open: Names of the toolsets whose tools are known only at run time.
-        deps: Holds what its tools get as `ctx.deps`; None for the `CallContext`.
+        deps: Holds what its tools get as `ctx.deps`, if the project's own code has built the agent.
         built_from: The parts of the declaration it was built from; None if the project's own code has built the agent.
     """
 
@@ -75,6 +77,7 @@ def parts_of(spec: AgentSpec) -> tuple[object, ...]:
         spec.retries,
         spec.server_side_tools,
         spec.capabilities,
+        takes_deps(spec),
         spec.template,
         spec.states,
         spec.gate,

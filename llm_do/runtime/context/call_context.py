@@ -90,6 +90,18 @@ class CallContext:
         return self.run.user
 
     @property
+    def deps(self) -> Any:
+        """The dependencies that this call's agent was given; in a function those of its caller, or else of the run.
+
+        None if there are none: an agent has only its own, or those of the run that are of its `deps_type`.
+        """
+        if self.frame.deps is not None:
+            return self.frame.deps[0]
+        if self.frame.config.agent is not None:
+            return None
+        return self.parent.deps if self.parent is not None else self.run.deps
+
+    @property
     def depth(self) -> int:
         """0 in the entry, 1 in what it calls, and so on."""
         return self.frame.config.depth
@@ -182,5 +194,16 @@ class CallContext:
 
 
 def current_call() -> CallContext:
-    """Return the call whose agent is running in this task."""
+    """Return the call that runs in this task or thread, for code that isn't passed its `CallContext`.
+
+    Raises:
+        LookupError: No run of llm-do calls this code.
+
+    Example:
+        >>> from llm_do import AgentSpec, run
+        >>> def where() -> str:
+        ...     return current_call().path
+        >>> run.sync(AgentSpec("scout", tools=[where]), "Go", model="test", approvals="approve_all").output
+        '{"where":"scout"}'
+    """
     return CURRENT_CALL.get()

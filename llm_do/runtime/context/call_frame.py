@@ -118,6 +118,7 @@ class CallFrame:
         agents: Limits the agents that it has running, from the first one on.
         identical: The tool calls of the current response, those that are the same among them.
         readers: Read its requests for the run's record, by who makes them.
+        deps: The dependencies that its agent was given, in a tuple; None for none of its own.
     """
 
     config: CallConfig
@@ -146,6 +147,7 @@ class CallFrame:
     agents: Turnstile | None = None
     identical: IdenticalCalls = field(default_factory=IdenticalCalls)
     readers: dict[Purpose, RequestReader] = field(default_factory=dict["Purpose", "RequestReader"])
+    deps: tuple[object] | None = None
 
     def begin_turn(self, history: Sequence[ModelMessage], active: str | None) -> Turn:
         """Begin the turn of an entry's conversation; the states of its toolkits are there already."""

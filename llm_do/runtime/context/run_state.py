@@ -55,6 +55,7 @@ class RunState:
         conversation: The history of the agent that the entry itself called last, which may not be the last to end.
         memory: What tool decorators remember during the run.
         recorded_errors: The records in `errors`, by the identity of their exceptions.
+        deps: The dependencies that it was given, for the agents that declare their type.
         end_signal: What ended the run, kept in case the project's code swallows the exception.
         loop: The event loop it runs in.
     """
@@ -85,6 +86,7 @@ class RunState:
     call_ids: set[str] = field(default_factory=set[str])
     seq: int = 0
     recorded_errors: dict[int, ErrorRecord] = field(default_factory=dict[int, ErrorRecord])
+    deps: object = None
     end_signal: RunEndSignal | None = None
     loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
     _conversations: int = 0

@@ -109,6 +109,7 @@ def begin_run(
     value: BaseModel,
     history: list[ModelMessage] | None,
     before: ExecutionContext,
+    deps: object = None,
 ) -> tuple[str, ProjectRow | None]:
     """What a run begins with, as text, and its project's files."""
     snapshot = take_snapshot(session.project, redactor().secrets)
@@ -122,6 +123,7 @@ def begin_run(
         snapshot.digests,
         snapshot.unkept,
         version("llm-do"),
+        None if deps is None else type(deps).__qualname__,
     )
     return beginning.to_text(), snapshot.row
 

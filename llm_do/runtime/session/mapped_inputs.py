@@ -66,6 +66,7 @@ class MapInputs(Protocol):
         batch: str | None = None,
         retry: bool = False,
         accept_changes: bool = False,
+        deps: object = None,
     ) -> AsyncIterator[RunResult]:
         """Yield the results in order; `Runtime.map` describes the arguments."""
         ...

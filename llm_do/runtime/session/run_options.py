@@ -152,6 +152,13 @@ class EntryOptions(TypedDict, total=False):
             "The run's id; a durable run that has it already is continued, or its result returned.", ("--run-id",), "ID"
         ),
     ]
+    deps: Annotated[
+        object,
+        Option(
+            "Dependencies for the agents that declare their type (`deps_type`), whose tools get them as `ctx.deps`."
+            " They are never stored: a run that is resumed needs them again."
+        ),
+    ]
 
 
 class RunOptions(RuntimeOptions, EntryOptions, total=False):
@@ -161,7 +168,6 @@ class RunOptions(RuntimeOptions, EntryOptions, total=False):
         "Provider[Any] | Model | None",
         Option("A PydanticAI provider, with `model` the name of its model; or a model."),
     ]
-    deps: Annotated[object, Option("The dependencies of a PydanticAI agent, which its tools get as `ctx.deps`.")]
 
 
 def check_options(function: str, names: Iterable[str], known: Collection[str]) -> None:

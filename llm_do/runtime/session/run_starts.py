@@ -11,6 +11,7 @@ from llm_do.runtime.context.run_state import RunState
 from llm_do.runtime.session.durable_runs import check_changes, earlier_run
 from llm_do.runtime.session.entries import AgentEntry, Entry, entry_for, entry_input
 from llm_do.runtime.session.execution import Durability, Execution, RunInputs
+from llm_do.runtime.session.given_deps import check_deps, check_deps_again
 
 if TYPE_CHECKING:
     from llm_do.project.project import Budget
@@ -31,8 +32,14 @@ def new_run(
     user_id: str | None = None,
     subscription: Subscription | None = None,
     budget: Budget | None = None,
+    deps: object = None,
 ) -> RunState:
-    """Create the state of a run; its budget is the session's unless it has one of its own."""
+    """Create the state of a run; its budget is the session's unless it has one of its own.
+
+    Raises:
+        UsageError: It was given no dependencies, and its agent needs some, or some that no agent takes.
+    """
+    check_deps(entry, session.registry, deps)
     return RunState(
         run_id=run_id,
         call_by_name=call_by_name,
@@ -43,6 +50,7 @@ def new_run(
         thread_id=thread_id,
         user_id=user_id,
         records_steps=isinstance(entry, AgentEntry),
+        deps=deps,
     )
 
 
@@ -54,17 +62,20 @@ async def run_again(
     accept_changes: bool,
     subscription: Subscription | None = None,
     budget: Budget | None = None,
+    deps: object = None,
 ) -> RunResult:
     """Continue a durable run where it stopped, and return its result, however it ends.
 
     Raises:
-        UsageError: There is no such run, or it is running or isn't durable, or the project has changed.
+        UsageError: There is no such run, or it is running or isn't durable, or the project has changed, or its
+            dependencies are missing.
     """
     earlier = await earlier_run(session, run_id)
     if earlier.result is not None:
         return earlier.result
     beginning = earlier.beginning
     check_changes(session.project, earlier, accepts=accept_changes)
+    check_deps_again(earlier, deps)
     history, project = earlier.history, session.project
     chosen = entry_for(project, session.registry, beginning.entry, history or [], beginning.active)
     run = new_run(
@@ -75,6 +86,7 @@ async def run_again(
         user_id=earlier.run.user_id,
         subscription=subscription,
         budget=budget,
+        deps=deps,
     )
     inputs = RunInputs(beginning.entry, history, earlier.toolkits, Durability(in_flight=in_flight))
     return await Execution(session, run, inputs).carry_out(chosen, entry_input(chosen, beginning.input))

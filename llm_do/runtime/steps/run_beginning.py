@@ -26,6 +26,7 @@ class RunBeginning:
         project: The digest of each of the project's files, by path.
         unkept: Why the files aren't kept with the run; empty if they are.
         version: The version of llm-do.
+        deps: The type of the dependencies that it was given, which aren't kept; None without any.
     """
 
     entry: str | None
@@ -37,10 +38,11 @@ class RunBeginning:
     project: Mapping[str, str] = field(default_factory=dict[str, str])
     unkept: str = ""
     version: str = ""
+    deps: str | None = None
 
     def to_text(self) -> str:
         """The beginning as JSON text, which `from_text` reads."""
-        names = ("entry", "input", "messages", "toolkits", "active", "options", "project", "unkept", "version")
+        names = ("entry", "input", "messages", "toolkits", "active", "options", "project", "unkept", "version", "deps")
         return json.dumps({name: getattr(self, name) for name in names}, ensure_ascii=False)
 
     @classmethod
