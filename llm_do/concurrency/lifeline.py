@@ -1,8 +1,10 @@
-"""The lifeline: a small process that ends what this one has started, should this one be killed.
+"""The lifeline: a small process that ends what this one has started, and removes its temporary folders, should this one
+be killed.
 
 A signal that can be handled is handled, but nothing can be done about SIGKILL, a crash or the system running out of
 memory. So a shell waits at the end of a pipe that only this process holds open. If the pipe closes without a word, the
-shell terminates, then kills, every process with our mark in its environment, which children inherit from children.
+shell terminates, then kills, every process with our mark in its environment, which children inherit from children, and
+removes the folders that it was told.
 
 On Linux only, where `/proc` shows the environment of processes; elsewhere nothing is started.
 """
@@ -17,7 +19,7 @@ import threading
 import uuid
 from pathlib import Path
 
-__all__ = ["MARK", "cut_lifeline", "find_marked", "guarded_environment", "kill_marked"]
+__all__ = ["MARK", "cut_lifeline", "find_marked", "guarded_environment", "kill_marked", "remove_if_killed"]
 
 MARK = "LLM_DO_LIFELINE"
 """The environment variable that marks a process's descendants."""
@@ -26,11 +28,14 @@ _SHELL = "/bin/sh"
 _SCRIPT = """\
 cd /
 trap '' HUP INT TERM
-read -r word && exit 0
+while read -r word folder; do
+  [ "$word" = remove ] || exit 0
+  set -- "$@" "$folder"
+done
 round=0
 while [ $round -lt 30 ]; do
   files=$(grep -lsF "$0" /proc/[0-9]*/environ)
-  [ -n "$files" ] || exit 0
+  [ -n "$files" ] || break
   [ $round -lt 5 ] && signal=TERM || signal=KILL
   for file in $files; do
     process=${file#/proc/}
@@ -38,6 +43,9 @@ while [ $round -lt 30 ]; do
   done
   sleep 0.1
   round=$((round + 1))
+done
+for folder do
+  rm -rf -- "$folder"
 done
 """
 
@@ -57,6 +65,22 @@ def guarded_environment() -> dict[str, str]:
         if _pipe is None:
             _start()
         return {MARK: _token}
+
+
+def remove_if_killed(folder: Path) -> None:
+    """Remove a temporary folder if this process is killed; the caller removes it in every other case.
+
+    Args:
+        folder: Its absolute path.
+    """
+    if not sys.platform.startswith("linux") or "\n" in str(folder):
+        return
+    with _lock:
+        if _pipe is None:
+            _start()
+        if _pipe is not None:
+            with contextlib.suppress(OSError):  # someone has ended the shell
+                os.write(_pipe, b"remove " + os.fsencode(folder) + b"\n")
 
 
 def cut_lifeline() -> None:

@@ -11,6 +11,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 import time
 import warnings
@@ -144,6 +145,7 @@ def _become(args: Sequence[str], cwd: Path, env: dict[str, str], above: int | No
         os.chdir(cwd)
         os.environ.clear()
         os.environ.update(env)
+        tempfile.tempdir = None  # the parent has looked it up in its own environment
         sys.argv = ["llm-do", *args]
         gc.disable()
         time.tzset()

@@ -22,6 +22,7 @@ from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 from llm_do._startup.frozen import frozen
+from llm_do.concurrency.lifeline import remove_if_killed
 from llm_do.errors import UsageError
 from llm_do.files.code_files import KEY_FILE
 from llm_do.models.providers.model_names import split_name
@@ -121,6 +122,7 @@ def link_snapshot(row: ProjectRow, digests: Mapping[str, str], project: Project,
     """
     files = _read(row, digests, seal, run_id)
     folder = tempfile.mkdtemp(prefix="llm-do-as-begun-")
+    remove_if_killed(Path(folder))
     source = Path(folder).resolve() / (project.root.name or "project")
     source.mkdir(mode=0o700)
     for name, data in files.items():

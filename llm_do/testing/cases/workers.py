@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from llm_do._startup.frozen import frozen
+from llm_do.concurrency.lifeline import remove_if_killed
 from llm_do.testing.cases.case import Case, Plan
 from llm_do.testing.cases.results import CaseResult, Failure
 from llm_do.testing.cases.running import CaseRun, run_case
@@ -54,6 +55,7 @@ class Job:
 def run_jobs(project: Path, jobs: Sequence[Job], processes: int) -> Iterator[tuple[int, CaseRun]]:
     """Run jobs in processes, and yield each one's number with what came of it, as they end."""
     with tempfile.TemporaryDirectory(prefix="llm-do-tests-", ignore_cleanup_errors=True) as folder:
+        remove_if_killed(Path(folder))
         pool = _Pool(project, jobs, Path(folder), max(1, min(processes, len(jobs))))
         try:
             yield from pool.run()

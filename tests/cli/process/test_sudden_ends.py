@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from llm_do.concurrency.lifeline import MARK, find_marked
+from llm_do.toolsets.shell.sandbox import command_sandbox
 from tests.cli.cli_processes import run_forked, write_project
 from tests.cli.cli_terminal import Screen, start_process
 
@@ -84,6 +85,22 @@ def started(root: Path, expected: int = 1) -> str:
     raise AssertionError(f"it hasn't begun: {sorted(path.name for path in root.iterdir())}")
 
 
+@pytest.fixture
+def temporary(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The temporary directory of the runs."""
+    folder = tmp_path_factory.mktemp("temporary")
+    monkeypatch.setenv("TMPDIR", str(folder))
+    return folder
+
+
+def left_behind(temporary: Path) -> list[Path]:
+    """Wait until the temporary directory is empty; return what stays there."""
+    deadline = time.monotonic() + 60
+    while (found := list(temporary.iterdir())) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return found
+
+
 def left_running(mark: str) -> list[int]:
     """Wait until nothing with the mark runs; return what still does."""
     deadline = time.monotonic() + 30
@@ -98,26 +115,28 @@ PROCESSES = 7
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP])
-def test_a_signal_leaves_nothing_running(tmp_path: Path, number: int) -> None:
-    ends_everything(busy_project(tmp_path), number, PROCESSES)
+def test_a_signal_leaves_nothing_running_and_no_temporary_folder(tmp_path: Path, temporary: Path, number: int) -> None:
+    ends_everything(busy_project(tmp_path), number, PROCESSES, temporary)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_leaves_no_server_running(tmp_path: Path, number: int) -> None:
-    ends_everything(busy_project(tmp_path, server=True), number, PROCESSES + 1)
+def test_a_signal_leaves_no_server_running(tmp_path: Path, temporary: Path, number: int) -> None:
+    ends_everything(busy_project(tmp_path, server=True), number, PROCESSES + 1, temporary)
 
 
-def ends_everything(root: Path, number: int, processes: int) -> None:
-    """Send a busy run a signal, and check that all of its processes end."""
+def ends_everything(root: Path, number: int, processes: int, temporary: Path) -> None:
+    """Send a busy run a signal, and check that all of its processes end and its temporary folders are removed."""
     process = start_process(RUN, root)
     mark = started(root, processes)
+    assert bool(list(temporary.iterdir())) == command_sandbox.status().active
 
     process.send_signal(number)
     process.communicate(timeout=30)
 
     assert process.returncode == (-number if number == signal.SIGKILL else 128 + number)
     assert left_running(mark) == []
+    assert left_behind(temporary) == []
 
 
 def close_terminal(root: Path) -> str:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from llm_do._startup.frozen import frozen
+from llm_do.concurrency.lifeline import remove_if_killed
 from llm_do.files.code_tree import CodeScan
 from llm_do.files.glob_patterns import matches_any_path
 from llm_do.files.local_folder import FOLDER
@@ -265,6 +266,7 @@ def _scratch(root: Path) -> Path:
     with _lock:
         if key not in _scratches:
             folder = Path(tempfile.mkdtemp(prefix="llm-do-"))
+            remove_if_killed(folder)
             for name in ("home", "cache"):
                 (folder / "tmp" / name).mkdir(parents=True)
             atexit.register(_remove, key[0], folder)
