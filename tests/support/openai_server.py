@@ -5,7 +5,7 @@
 
 The model's name in a request chooses the script, a list of turns. Which turn is answered follows from the number of
 assistant messages in the request, so one server serves any number of runs; past the last turn it repeats the last.
-A turn is one of
+A script may also be a function of the request's body that returns the turn. A turn is one of
 
     {"text": "Hello {user}", "chunks": 3}                  text; {user} and {tool} are filled in
     {"tools": [{"name": "add", "args": {"a": 1}}]}         tool calls; args may be raw text
@@ -22,16 +22,18 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from typing import Any
 
-__all__ = ["Request", "serve"]
+__all__ = ["Request", "Script", "Turn", "serve"]
 
 Turn = Mapping[str, Any]
+
+Script = Sequence[Turn] | Callable[[Mapping[str, Any]], Turn]
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Request:
 
 
 @contextmanager
-def serve(scripts: Mapping[str, Sequence[Turn]]) -> Iterator[tuple[str, list[Request]]]:
+def serve(scripts: Mapping[str, Script]) -> Iterator[tuple[str, list[Request]]]:
     """Serve scripts by model name; yields the base URL and the log of requests."""
     server = _Server(scripts)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
@@ -63,7 +65,7 @@ class _Server(ThreadingHTTPServer):
     block_on_close = False
     request_queue_size = 1024
 
-    def __init__(self, scripts: Mapping[str, Sequence[Turn]]) -> None:
+    def __init__(self, scripts: Mapping[str, Script]) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.scripts = scripts
         self.log: list[Request] = []
@@ -76,6 +78,8 @@ class _Server(ThreadingHTTPServer):
 
     def turn(self, body: Mapping[str, Any]) -> Turn:
         turns = self.scripts[body["model"]]
+        if callable(turns):
+            return turns(body)
         answered = sum(message["role"] == "assistant" for message in body["messages"])
         position = 0
         for number, turn in enumerate(turns):
