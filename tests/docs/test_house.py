@@ -20,6 +20,7 @@ import grimp
 
 from llm_do._extensions import ExtensionPoint
 from llm_do.assembly import FILLERS
+from scripts.rooms import rooms
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "design" / "architecture.md").read_text(encoding="utf-8")
@@ -215,6 +216,16 @@ def test_every_room_is_described() -> None:
     described = set(re.findall(r"\*\*(\w+)\*\*", HOUSE))
 
     assert [room for row in drawn() for room in row if room not in described] == []
+
+
+def test_every_room_says_what_it_is_for_and_a_large_one_what_takes_its_lines() -> None:
+    found = {room.name: room for room in rooms()}
+    large = {name for name, room in found.items() if room.lines > 3000}
+    sizes = PAGE[PAGE.index("\n## How large the rooms are\n") :].partition("\n## ")[2].partition("\n## ")[0]
+
+    assert list(found) == [room for row in drawn() for room in row]
+    assert [name for name, room in found.items() if not room.purpose.endswith(".")] == []
+    assert large <= set(re.findall(r"^\| (\w+) \| .+ \|$", sizes, re.MULTILINE)) - {"room"} <= found.keys()
 
 
 def test_importing_the_package_imports_no_room() -> None:
