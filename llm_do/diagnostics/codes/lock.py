@@ -9,7 +9,7 @@ LD650 = Code(
     "Merge conflict in the lock",
     "error",
     "Version control left both sides of a change in `llm-do.lock`.",
-    "remove the marks and keep the approvals of both sides; `llm-do lock` then writes the servers anew",
+    "remove the marks and keep the approvals of both sides; `llm-do lock` then rewrites the servers",
     wrong="<<<<<<< HEAD",
     right='"version": 1',
 )
@@ -42,7 +42,7 @@ LD652 = Code(
     "warning",
     "An entry isn't as it was reviewed: its digest belongs to another text. A tool counts as changed, and an approval "
     "answers no question.",
-    "restore the entry; `llm-do lock` writes tools anew, and a rule allows calls without a digest",
+    "restore the entry; `llm-do lock` rewrites the tools, and a rule allows calls without a digest",
     wrong='"description": "Search everything."',
     right='"description": "Search the pages."',
 )

@@ -165,7 +165,7 @@ def _failure(error: dict[str, Any]) -> ModelError:
         )
     return ModelError(
         f"the local model failed: {error.get('message', error)}",
-        hint="run it again; if it fails again, `llm-do models pull` fetches its weights anew",
+        hint="run it again; if it fails again, `llm-do models pull` downloads its weights again",
     )
 
 

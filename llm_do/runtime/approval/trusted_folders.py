@@ -205,5 +205,5 @@ def _entry(entry: object) -> TrustedFolder | None:
 def _fault(file: StateFile, line: int | None, reason: str, hint: str | None = None) -> StoreError:
     where = str(file.path) if line is None else f"{file.path}:{line}"
     return StoreError(
-        f"{where}: {reason}", hint=hint or "Nothing is trusted until it is correct; delete it to begin anew."
+        f"{where}: {reason}", hint=hint or "Nothing is trusted until it is correct; delete it to begin again."
     )

@@ -203,5 +203,5 @@ def _check_packages(project: Project) -> None:
     lock = project.lock or Lock()
     changes = lock.package_changes({**lock.packages, **project.packages})
     if changes:
-        hint = f"`llm-do lock --check` shows the difference, and `llm-do lock` writes {FILE} anew."
+        hint = f"`llm-do lock --check` shows the difference, and `llm-do lock` rewrites {FILE}."
         raise LinkError(f"the run is frozen, and packages aren't as {FILE} has them: {'; '.join(changes)}", hint=hint)

@@ -110,7 +110,7 @@ class ReviewedServer:
 
     def check_frozen(self, reviews: Mapping[str, ToolReview]) -> None:
         """Raise `LinkError` unless the lock has these tools as they are."""
-        hint = f"`llm-do lock --check` shows the difference, and `llm-do lock` writes {FILE} anew."
+        hint = f"`llm-do lock --check` shows the difference, and `llm-do lock` rewrites {FILE}."
         if self._locked is None:
             raise LinkError(f"the run is frozen, and {FILE} has no MCP server {self._name}", hint=hint)
         differences = self._differences(self._locked, {name: review.now for name, review in reviews.items()})
