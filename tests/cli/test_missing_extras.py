@@ -111,7 +111,7 @@ def said(command: list[str], cwd: Path, env: Mapping[str, str]) -> tuple[int, st
     return done.returncode, f"{done.stdout}{done.stderr}"
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("row", ROWS)
 def test_what_needs_an_extra_says_so_with_its_place_and_the_command(
     row: str, projects: Path, blocked: Mapping[str, str]

@@ -33,7 +33,25 @@ ELSEWHERE = {"diagnostics.md"}
 NEEDS = {"fastapi.md": "fastapi"}
 """Pages whose examples need a package that only the tests install."""
 
-LONG = {"approvals.md", "ci.md", "editors.md", "map.md", "proxies.md", "running.md", "toolsets.md", "tutorial.md"}
+LONG = {
+    "approvals.md",
+    "ci.md",
+    "editors.md",
+    "embedding.md",
+    "fastapi.md",
+    "map.md",
+    "proxies.md",
+    "running.md",
+    "test-reports.md",
+    "test-runs.md",
+    "testing.md",
+    "thinking-and-caching.md",
+    "threads.md",
+    "toolkits.md",
+    "toolsets.md",
+    "tutorial.md",
+    "undo.md",
+}
 """Pages of many commands, or commands that take long: they run among the slow tests."""
 
 DOCUMENTS = [ROOT / "README.md", *sorted(path for path in (ROOT / "docs").glob("*.md") if path.name not in ELSEWHERE)]

@@ -67,6 +67,7 @@ def test_each_dependency_has_an_upper_bound(requirement: Requirement) -> None:
     assert any(part.operator in ("<", "<=") for part in requirement.specifier)
 
 
+@pytest.mark.slow
 def test_each_package_that_is_imported_is_listed_or_comes_with_one_that_is() -> None:
     graph = grimp.build_graph("llm_do", include_external_packages=True, cache_dir=None)
     outside = {module for module in graph.modules if graph.is_module_squashed(module)} - set(sys.stdlib_module_names)

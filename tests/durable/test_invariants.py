@@ -156,6 +156,7 @@ class TakenStore(StoppingStore):
                 db.execute("UPDATE runs SET attempt = attempt + 1")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("kind", "error"),
     [

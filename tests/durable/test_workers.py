@@ -145,6 +145,7 @@ def test_a_worker_carries_out_what_map_has_put_on_the_queue(root: Path) -> None:
     assert "ended: 0 completed, 1 failed" in do(root, "worker", "--exit-when-empty").err
 
 
+@pytest.mark.slow
 def test_a_worker_takes_only_what_is_meant_for_it(root: Path) -> None:
     write_inputs(root, "a")
     store = str(root.parent / "shared.db")

@@ -280,6 +280,7 @@ def test_hooks_of_the_manifest_come_before_an_agents_own_and_are_called_for_all(
     assert from_python() == "everybody a, everybody b, mine b"
 
 
+@pytest.mark.slow
 def test_a_project_with_flows_links_without_pydantic_ai(link: Link, tmp_path: Path) -> None:
     link(flow("a >> (b | c)"))
     code = (

@@ -126,6 +126,7 @@ def test_assertions_consider_every_branch(tmp_path: Path) -> None:
     assert "writer" in found[0]
 
 
+@pytest.mark.slow
 def test_a_project_without_conditions_does_not_import_their_language(tmp_path: Path) -> None:
     project(tmp_path, ["classify", "refunds"], model="test")
     code = (

@@ -131,6 +131,7 @@ def test_the_schema_of_manifests_is_printed() -> None:
     assert run_forked("schema", "project").json == project_schema()
 
 
+@pytest.mark.slow
 def test_inspecting_agents_without_code_does_not_import_pydantic_ai(make: Make) -> None:
     root = make(AGENTS)
     code = f"""

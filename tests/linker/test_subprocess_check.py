@@ -166,6 +166,7 @@ def test_a_project_without_python_files_is_linked_in_process(make: Make, monkeyp
     ]
 
 
+@pytest.mark.slow
 def test_a_task_gets_the_linked_project_in_or_out_of_process(make: Make) -> None:
     task = "llm_do.ui.reports.project_graph:graph_data"
     check_files = check_in_subprocess(make(project()), task)

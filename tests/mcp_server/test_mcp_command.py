@@ -23,6 +23,7 @@ ANSWERS = """\
 """
 
 
+@pytest.mark.slow
 def test_a_client_starts_it_and_nothing_that_a_project_prints_is_in_its_way(tmp_path: Path) -> None:
     root = write_project(tmp_path, ANSWERS)
     (root / "tools.py").write_text("print('at import')\n" + (root / "tools.py").read_text())

@@ -290,6 +290,7 @@ def test_a_result_that_changes_a_context_can_not_be_recorded(tmp_path: Path) -> 
     assert "the result of learn can't be recorded" in result.error.message
 
 
+@pytest.mark.slow
 def test_a_server_of_which_tools_are_recorded_is_neither_started_nor_asked(tmp_path: Path) -> None:
     def linked(command: list[str]) -> Project:
         spec = agent("main", script(call("small_add", {"a": 1, "b": 2}), call("small_fail", {"why": "rain"}), "done"))

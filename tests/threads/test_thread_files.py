@@ -94,6 +94,7 @@ def test_a_conversation_continues_in_another_process_and_can_be_shown(project: P
     assert events[-1]["output"] == "first"
 
 
+@pytest.mark.slow
 def test_settings_forks_branches_export_and_import(project: Path) -> None:
     for text in ("one", "two"):
         do(project, "run", text, "--thread", "t")

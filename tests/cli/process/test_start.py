@@ -202,6 +202,7 @@ json.dump({"code": code, "modules": sorted(sys.modules)}, open(sys.argv[1], "w")
 """
 
 
+@pytest.mark.slow
 def test_a_plain_run_imports_nothing_it_does_not_use(tmp_path: Path) -> None:
     (tmp_path / "main.agent").write_text("---\nname: main\n---\nAnswer.\n")
     with serve({"text": [{"text": "Hello."}]}) as (url, _):

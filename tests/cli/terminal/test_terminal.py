@@ -169,6 +169,7 @@ def test_streamed_text_is_prefixed_with_its_agents_name(terminal: Callable[..., 
     assert shown[1:3] == ["main | one two", "main | main > send()"]
 
 
+@pytest.mark.slow
 def test_questions_reach_the_terminal_when_stdin_is_a_pipe_and_ignore_earlier_typing(
     project: Callable[..., Path],
 ) -> None:

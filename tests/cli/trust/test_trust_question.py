@@ -269,6 +269,7 @@ def test_a_new_project_is_trusted_but_not_one_among_other_files(
     assert ASKED not in child.raw
 
 
+@pytest.mark.slow
 def test_an_example_of_the_checkout_that_llm_do_runs_from_is_never_asked_about(terminal: Callable[..., Screen]) -> None:
     child = terminal("check", "calculator", cwd=REPOSITORY / "examples")
 
