@@ -43,7 +43,7 @@ def endings() -> dict[str, tuple[dict[str, Any], Any]]:
             script([*two, call("broken", {}, "3")], "x"),
         ),
         "budget": ({"budget": {"tool_calls": 1}}, script(two, "x")),
-        "timeout": ({"tools": [add, hang], "run_timeout": 1.0}, script([*two, call("hang", {}, "3")], "x")),
+        "timeout": ({"tools": [add, hang], "run_timeout": 3.0}, script([*two, call("hang", {}, "3")], "x")),
         "denied": (
             {"tools": [add, asked], "return_permission_errors": False},
             script([*two, call("asked", {}, "3")], "x"),
