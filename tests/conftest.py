@@ -45,7 +45,9 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["TERM"] = "xterm"
     # Tests trust what they write; those of trust itself remove this.
     os.environ["LLM_DO_TRUST"] = "1"
-    os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="llm-do-state-")
+    if not hasattr(config, "workerinput"):
+        os.environ["TESTS_FOLDER"] = tempfile.mkdtemp(prefix="llm-do-tests-")
+    os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="state-", dir=os.environ["TESTS_FOLDER"])
     os.environ["XDG_CONFIG_HOME"] = "/nonexistent"
     if threading.current_thread() is threading.main_thread():
         if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -60,9 +62,10 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("tests")
 
 
-def pytest_unconfigure() -> None:
-    """Remove what the tests have kept for the person who runs them."""
-    shutil.rmtree(os.environ["XDG_STATE_HOME"], ignore_errors=True)
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Remove what this process and the workers, which may have been killed, kept outside the folders of tests."""
+    if not hasattr(config, "workerinput"):
+        shutil.rmtree(os.environ["TESTS_FOLDER"], ignore_errors=True)
 
 
 @pytest.hookimpl(tryfirst=True)

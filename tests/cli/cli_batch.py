@@ -1,8 +1,10 @@
 """Run the command line many times, each time in a fork: the program behind `cli_processes.run_many`.
 
-It reads a call from each line of stdin, as JSON, and prints how it ended. Starting a process each time
-would cost a second of imports. It has also run an agent once: what a process makes when it is first needed, such as
-compiled schemas, is there already.
+Starting a process each time would cost a second of imports. It has also run an agent once: what a process makes when it
+is first needed, such as compiled schemas, is there already.
+
+All the processes that run tests share one, as it takes seconds to begin. Each connects to its socket, writes a call as
+a line of JSON, and reads how it ended; calls of several run at once. It ends with the process that it is told.
 """
 
 from __future__ import annotations
@@ -12,8 +14,10 @@ import gc
 import json
 import os
 import pkgutil
+import selectors
 import shutil
 import signal
+import socket
 import sys
 import tempfile
 from contextlib import suppress
@@ -40,26 +44,109 @@ LIBRARIES = (
 )
 """What a run imports late of the libraries, apart from servers' clients and telemetry."""
 
+NAMES = ("in", "out", "err")
+"""The files of a run's streams."""
+
 LEFT_OUT = ("__main__", "dbos_engine", "llm_do.pytest_plugin", "llm_do.toolsets.mcp", "telemetry")
 """Modules of ours that need what no call here needs."""
 
 
-def call(args: list[str], cwd: str, stdin: str, env: dict[str, str], together: bool) -> dict[str, Any]:
-    """Run once and return how it ended; `together` merges stderr into stdout."""
-    # Not a TemporaryDirectory, which a child would delete when it ends.
-    folder = tempfile.mkdtemp()
-    files = [Path(folder, name) for name in ("in", "out", "err")]
-    files[0].write_bytes(stdin.encode("latin-1"))
-    number = os.fork()
-    if number == 0:
-        os.environ.clear()
-        os.environ.update(env)
-        files[0] = files[0] if stdin else Path(os.devnull)
-        begin(args, cwd, files[:2] if together else files)
-    _, status = os.waitpid(number, 0)
-    out, err = (file.read_text(encoding="utf-8") if file.exists() else "" for file in files[1:])
-    shutil.rmtree(folder)
-    return {"code": os.waitstatus_to_exitcode(status), "out": out, "err": err}
+class Server:
+    """Carries out the calls that come by connections to a socket.
+
+    Args:
+        path: The socket.
+        owner: The process to end with.
+    """
+
+    def __init__(self, path: str, owner: int) -> None:
+        self.owner = owner
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(f"{path}.new")
+        self.listener.listen()
+        Path(f"{path}.new").rename(path)  # whoever sees it can connect
+        self.selector = selectors.DefaultSelector()
+        self.selector.register(self.listener, selectors.EVENT_READ)
+        self.running: dict[int, tuple[socket.socket, Path]] = {}
+        # A signal that a child has ended wakes up whoever waits for connections.
+        self.woken, self.wakes = socket.socketpair()
+        for end in (self.woken, self.wakes):
+            end.settimeout(0)
+        self.selector.register(self.woken, selectors.EVENT_READ)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(self.wakes.fileno(), warn_on_full_buffer=False)
+
+    def serve(self) -> None:
+        """Serve until the owner has ended."""
+        while is_alive(self.owner):
+            for key, _ in self.selector.select(1.0):
+                if key.fileobj is self.listener:
+                    self.selector.register(self.listener.accept()[0], selectors.EVENT_READ)
+                elif key.fileobj is self.woken:
+                    self.woken.recv(4096)
+                    self.answer()
+                else:
+                    self.read(key.fileobj)
+
+    def read(self, connection: Any) -> None:
+        """Begin a call, or forget a connection that has been closed."""
+        with connection.makefile(encoding="utf-8") as lines:
+            line = lines.readline()
+        if line:
+            self.call(connection, **json.loads(line))
+        else:
+            self.selector.unregister(connection)
+            connection.close()
+
+    def call(
+        self, connection: socket.socket, args: list[str], cwd: str, stdin: str, env: dict[str, str], together: bool
+    ) -> None:
+        """Begin a run; `together` merges stderr into stdout."""
+        # Not a TemporaryDirectory, which a child would delete when it ends.
+        folder = Path(tempfile.mkdtemp(dir=os.environ.get("TESTS_FOLDER")))
+        files = [folder / name for name in NAMES]
+        files[0].write_bytes(stdin.encode("latin-1"))
+        number = os.fork()
+        if number == 0:
+            self.leave()
+            os.environ.clear()
+            os.environ.update(env)
+            files[0] = files[0] if stdin else Path(os.devnull)
+            begin(args, cwd, files[:2] if together else files)
+        self.running[number] = (connection, folder)
+
+    def leave(self) -> None:
+        """In a child: drop what is the server's."""
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for key in list(self.selector.get_map().values()):
+            key.fileobj.close()  # type: ignore[union-attr]
+        self.wakes.close()
+        self.selector.close()
+        tempfile.tempdir = None
+
+    def answer(self) -> None:
+        """Tell how the runs that are over have ended."""
+        for number in list(self.running):
+            ended, status = os.waitpid(number, os.WNOHANG)
+            if not ended:
+                continue
+            connection, folder = self.running.pop(number)
+            files = [folder / name for name in NAMES[1:]]
+            out, err = (file.read_text(encoding="utf-8") if file.exists() else "" for file in files)
+            shutil.rmtree(folder)
+            answer = {"code": os.waitstatus_to_exitcode(status), "out": out, "err": err}
+            with suppress(OSError):  # whoever asked has ended
+                connection.sendall(json.dumps(answer).encode() + b"\n")
+
+
+def is_alive(process: int) -> bool:
+    """Whether a process runs."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def link(task: str, limit: float) -> int | None:
@@ -108,6 +195,6 @@ def warm_up() -> None:
 
 if __name__ == "__main__":
     subprocess_check._run = link
+    server = Server(sys.argv[1], int(sys.argv[2]))
     warm_up()
-    for line in sys.stdin:
-        print(json.dumps(call(**json.loads(line))), flush=True)
+    server.serve()

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import atexit
+import fcntl
 import json
 import os
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,9 +128,9 @@ def run(
 
 @dataclass
 class Batch:
-    """One process that has imported everything and forks for each run."""
+    """The process that has imported everything and forks for each run, which all that run tests share."""
 
-    process: subprocess.Popen[str] | None = None
+    connection: socket.socket | None = None
 
     def run(
         self,
@@ -146,17 +149,9 @@ class Batch:
             env: The whole environment; `environment()` when None.
             together: Whether `out` includes stderr.
         """
-        if self.process is None:
-            self.process = subprocess.Popen(
-                [sys.executable, str(Path(__file__).with_name("cli_batch.py"))],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-                env=environment(),
-            )
+        if self.connection is None:
+            self.connection = connected()
             atexit.register(self.close)
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
         call = {
             "args": list(args),
             "cwd": str(cwd),
@@ -164,15 +159,46 @@ class Batch:
             "env": dict(environment() if env is None else env),
             "together": together,
         }
-        self.process.stdin.write(json.dumps(call) + "\n")
-        self.process.stdin.flush()
-        return Ended(**json.loads(self.process.stdout.readline()))
+        self.connection.sendall(json.dumps(call).encode() + b"\n")
+        with self.connection.makefile(encoding="utf-8") as lines:
+            return Ended(**json.loads(lines.readline()))
 
     def close(self) -> None:
-        """End the process."""
-        if self.process is not None:
-            self.process.communicate(timeout=30)
-            self.process = None
+        """End the connection."""
+        if self.connection is not None:
+            self.connection.close()
+            self.connection = None
+
+
+def connected() -> socket.socket:
+    """Connect to the process, which the first that calls this starts."""
+    folder = Path(os.environ["TESTS_FOLDER"])
+    with (folder / "batch.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "batch").exists():
+            owner = os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid()
+            program = Path(__file__).with_name("cli_batch.py")
+            started = subprocess.Popen(
+                [sys.executable, str(program), str(folder / "batch"), str(owner)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                cwd=REPOSITORY,
+                env=environment(),
+                start_new_session=True,
+            )
+            started.returncode = 0  # it ends after this process
+            wait_for(folder / "batch")
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(str(folder / "batch"))
+    return connection
+
+
+def wait_for(path: Path) -> None:
+    """Wait until a file is there."""
+    deadline = time.monotonic() + 60
+    while not path.exists():
+        assert time.monotonic() < deadline, f"{path} isn't there"
+        time.sleep(0.01)
 
 
 BATCH = Batch()
