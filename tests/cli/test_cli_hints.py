@@ -36,7 +36,7 @@ ANSWERED = {
     "graph --states nobody": "`llm-do graph` shows its agents.",
     "import .": "no agents and no skills in the current folder.",
     "threads lst": "Did you mean `list`?",
-    "runs nonsense": "The commands are list, costs, show, compare, drop.",
+    "runs nonsense": "The commands are list, costs, show, compare, drop, prune.",
     "undo": "A run with --no-record keeps nothing",
     "undo 5f3c": "nothing is kept of a run '5f3c'",
     "models lst": "'lst' is not one of 'list', 'pull'.",

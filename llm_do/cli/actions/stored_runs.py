@@ -33,6 +33,7 @@ __all__ = [
     "list_costs",
     "list_runs",
     "print_from_store",
+    "prune_runs",
     "run_line",
     "show_run",
 ]
@@ -95,6 +96,12 @@ async def drop_run(store: SqlStore, run: str) -> Sequence[str]:
         raise UsageError(f"no run has the id {run!r}, or several ids begin with it", hint="See `llm-do runs list`.")
     await store.drop_run(found.id)
     return [f"dropped {found.id}"]
+
+
+async def prune_runs(store: SqlStore, before: float, *, dry_run: bool) -> Sequence[str]:
+    """Delete the record of runs that ended before a time, and say how many they were."""
+    count = await store.prune_runs(before, dry_run=dry_run)
+    return [f"{'would delete' if dry_run else 'deleted'} {_count(count, 'run')} that ended before {local_time(before)}"]
 
 
 def _models(run: RunRecord) -> str:

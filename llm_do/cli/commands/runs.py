@@ -1,4 +1,4 @@
-"""`llm-do runs`: list, costs, show, compare, drop."""
+"""`llm-do runs`: list, costs, show, compare, drop, prune."""
 
 from __future__ import annotations
 
@@ -294,3 +294,44 @@ def drop(
     from llm_do.cli.actions import stored_runs as runs
 
     return runs.print_from_store(project, named, place, lambda store: runs.drop_run(store, run))
+
+
+@app.command(cls=ProjectFirst)
+def prune(
+    *,
+    project: p.Project = None,
+    before: Annotated[
+        float,
+        typer.Option(
+            "--older-than",
+            metavar="WHEN",
+            parser=moment_parser,
+            help="Runs that ended before a day (2026-11-28), a time (2026-11-28T14:30), or this long ago: 90d or 12h.",
+            show_default=False,
+        ),
+    ],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say how many there are, and delete nothing.")] = False,
+    named: p.OfProject = None,
+    place: p.Store = None,
+    _debug: p.Debug = False,
+) -> int:
+    """Delete the record of runs that ended long ago.
+
+    Their events, requests, costs and results are deleted, and the files that are kept to undo them. Conversations are
+    kept; `llm-do threads delete` deletes them. A batch goes once all of its inputs ended long ago; mapping the same
+    inputs then runs them again. Runs that wait or are running are kept.
+
+    \b
+    Examples:
+      llm-do runs prune --older-than 90d --dry-run
+      llm-do runs prune --older-than 2026-09-01
+    """
+    from llm_do.cli.actions import stored_runs as runs
+
+    return runs.print_from_store(
+        project,
+        named,
+        place,
+        lambda store: runs.prune_runs(store, before, dry_run=dry_run),
+        title=True,
+    )

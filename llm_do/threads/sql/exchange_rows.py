@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from llm_do.errors import StoreError
 from llm_do.runtime.record.exchanges import Exchange, RequestPlace
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["drop_beyond", "forget", "read", "write"]
 
+T = TypeVar("T")
+
 DIGEST = 32
 """Bytes of a digest."""
 
@@ -32,6 +35,9 @@ DAY = 86_400.0
 
 MOST_EXPIRED = 5
 """Runs whose exchanges are dropped for their age at the end of one run, which waits for it."""
+
+MOST_VALUES = 500
+"""Values of one statement: not every SQLite takes more than 999."""
 
 _SPEND = """
 INSERT INTO spent VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run, agent, model) DO UPDATE SET
@@ -159,19 +165,35 @@ def _object_size(body: str, links: bytes) -> int:
 
 def _release(db: Database, digests: Iterable[bytes]) -> int:
     """Take back uses of objects, delete what isn't used any more, and return how many bytes that frees."""
-    size, pending = 0, [digest for digest in digests if digest]
-    while pending:
-        digest = pending.pop()
-        row = db.execute("SELECT uses, links, body FROM objects WHERE digest = ?", (digest,)).fetchone()
-        if row is None:
-            continue
-        if row[0] > 1:
-            db.execute("UPDATE objects SET uses = uses - 1 WHERE digest = ?", (digest,))
-            continue
-        db.execute("DELETE FROM objects WHERE digest = ?", (digest,))
-        size += _object_size(row[2], row[1])
-        pending += _links(row[1])
+    size, released = 0, Counter(digest for digest in digests if digest)
+    while released:
+        freed: Counter[bytes] = Counter()
+        for some in _portions(list(released)):
+            found = db.execute(
+                f"SELECT digest, uses, links, length(body) FROM objects WHERE digest IN ({_marks(some)})", some
+            ).fetchall()
+            rows = [(bytes(digest), uses, bytes(links), length) for digest, uses, links, length in found]
+            shared = [(released[digest], digest) for digest, uses, *_ in rows if uses > released[digest]]
+            unused = [row for row in rows if row[1] <= released[row[0]]]
+            if shared:
+                db.executemany("UPDATE objects SET uses = uses - ? WHERE digest = ?", shared)
+            if unused:
+                digests = [row[0] for row in unused]
+                db.execute(f"DELETE FROM objects WHERE digest IN ({_marks(digests)})", digests)
+            for _, _, links, length in unused:
+                size += length + len(links) + OVERHEAD
+                freed.update(_links(links))
+        released = freed
     return size
+
+
+def _portions(items: list[T]) -> Iterator[list[T]]:
+    """Split values into as many as one statement takes."""
+    return (items[at : at + MOST_VALUES] for at in range(0, len(items), MOST_VALUES))
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))
 
 
 def _links(joined: bytes) -> list[bytes]:
@@ -187,9 +209,9 @@ def _resize(db: Database, size: int) -> None:
 
 def forget(db: Database, runs: Iterable[str]) -> None:
     """Delete the exchanges of runs, and what their requests have used."""
-    for run in runs:
-        _drop(db, run)
-        db.execute("DELETE FROM spent WHERE run = ?", (run,))
+    for some in _portions(list(runs)):
+        _drop(db, some)
+        db.execute(f"DELETE FROM spent WHERE run IN ({_marks(some)})", some)
 
 
 def drop_beyond(db: Database, limits: RecordSettings, now: float) -> None:
@@ -199,22 +221,23 @@ def drop_beyond(db: Database, limits: RecordSettings, now: float) -> None:
         f"{oldest} AND started < ? ORDER BY started LIMIT ?", (now - limits.keep_days * DAY, MOST_EXPIRED)
     )
     for (run,) in expired.fetchall():
-        _drop(db, run, "keep_days")
+        _drop(db, [run], "keep_days")
     while db.execute("SELECT bytes FROM exchange_size").fetchone()[0] > limits.max_mb * 1_000_000:
         found = db.execute(f"{oldest} ORDER BY started LIMIT 1").fetchone()
         if found is None:
             return
-        _drop(db, found[0], "max_mb")
+        _drop(db, [found[0]], "max_mb")
 
 
-def _drop(db: Database, run: str, reason: str = "") -> None:
-    kept = db.execute("SELECT setup, history, answer FROM exchanges WHERE run = ?", (run,)).fetchall()
+def _drop(db: Database, runs: list[str], reason: str = "") -> None:
+    where = f"run IN ({_marks(runs)})"
+    kept = db.execute(f"SELECT setup, history, answer FROM exchanges WHERE {where}", runs).fetchall()
     if kept:
-        db.execute("DELETE FROM exchanges WHERE run = ?", (run,))
-        size = _release(db, (digest for row in kept for digest in row[:2]))
+        db.execute(f"DELETE FROM exchanges WHERE {where}", runs)
+        size = _release(db, (bytes(digest) for row in kept for digest in row[:2]))
         _resize(db, -size - sum(_exchange_size(row[2]) for row in kept))
     if reason:
-        db.execute("UPDATE runs SET dropped = ? WHERE id = ?", (reason, run))
+        db.execute(f"UPDATE runs SET dropped = ? WHERE id IN ({_marks(runs)})", [reason, *runs])
 
 
 # -- reading

@@ -10,13 +10,13 @@ from llm_do.errors import StoreError
 __all__ = ["drop_kept_files"]
 
 
-def drop_kept_files(roots: Iterable[Path], runs: Collection[str], thread: str) -> None:
-    """Drop what is kept of a deleted thread's runs.
+def drop_kept_files(roots: Iterable[Path], runs: Collection[str], what: str) -> None:
+    """Drop what is kept of runs that were deleted.
 
     Args:
         roots: The folders of the projects whose runs they may be.
         runs: Ids of the runs.
-        thread: The thread, for the error.
+        what: What has been done and what hasn't, for the error.
 
     Raises:
         StoreError: It can't be dropped in one of the folders.
@@ -33,7 +33,6 @@ def drop_kept_files(roots: Iterable[Path], runs: Collection[str], thread: str) -
     if faults:
         folder, error = faults[0]
         raise StoreError(
-            f"thread {thread!r} is deleted, but what is kept to undo its runs isn't: {folder} can't be changed: "
-            f"{error.strerror or error}",
+            f"{what}: {folder} can't be changed: {error.strerror or error}",
             hint=f"Delete that folder; otherwise it is kept for up to {MOST_DAYS} days.",
         ) from error

@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from llm_do.concurrency.worker_threads import run_in_worker
@@ -34,7 +35,7 @@ from llm_do.threads.sql.durable import project_rows, question_rows
 from llm_do.threads.sql.kept_files import drop_kept_files
 from llm_do.threads.sql.memories.memory_store import SqlMemories
 from llm_do.threads.sql.open_store import OpenStore
-from llm_do.threads.sql.runs import run_rows
+from llm_do.threads.sql.runs import pruning, run_rows
 from llm_do.threads.sql.runs.process_runs import ProcessRuns
 from llm_do.threads.sql.runs.run_endings import conflict
 from llm_do.threads.sql.store_errors import ReadOnlyStoreError
@@ -174,7 +175,8 @@ class SqlStore:
 
         runs = await self._write(delete)
         if runs:
-            await run_in_worker(drop_kept_files, tuple(self._opened.roots), runs, thread_id)
+            what = f"thread {thread_id!r} is deleted, but what is kept to undo its runs isn't"
+            await run_in_worker(drop_kept_files, tuple(self._opened.roots), runs, what)
         return runs is not None
 
     async def history(
@@ -294,6 +296,46 @@ class SqlStore:
         """Return a run by its id or an unambiguous prefix of it."""
         found = await self._read(lambda db: run_rows.run_records(db, RunFilter(), prefix=run_id, limit=2))
         return found[0] if len(found) == 1 else next((run for run in found if run.id == run_id), None)
+
+    async def prune_runs(self, before: float, *, dry_run: bool = False) -> int:
+        """Delete the record of runs that ended before a time: events, requests, steps, and what is kept to undo them.
+
+        What was said on threads is kept, as long as the threads are. A batch of `llm-do map` goes as a whole, once all
+        of its inputs have ended before that time, since inputs without a run would be run again. Other processes may
+        go on using the store.
+
+        Args:
+            before: Seconds since the epoch.
+            dry_run: Whether to count the runs without deleting any.
+
+        Returns:
+            The number of runs.
+
+        Raises:
+            StoreError: The runs are deleted, but what is kept to undo them couldn't be.
+        """
+        await self.recover()
+        kept = await self._read(lambda db: pruning.young_batches(db, before))
+        pruned: list[str] = []
+        after: tuple[float, str] | None = (-1.0, "")
+
+        def prune(db: Database, after: tuple[float, str]) -> pruning.Portion:
+            portion = pruning.old_runs(db, before, kept, after)
+            if not dry_run:
+                pruning.delete(db, portion.runs)
+            return portion
+
+        carry_out = self._read if dry_run else self._write
+        while after is not None:
+            portion = await carry_out(partial(prune, after=after))
+            pruned += portion.runs
+            after = portion.last
+        if pruned and not dry_run:
+            await self._write(partial(pruning.drop_empty_batches, before=before))
+            await self._write(project_rows.drop_unused_projects)
+            what = "the runs are deleted, but what is kept to undo them isn't"
+            await run_in_worker(drop_kept_files, tuple(self._opened.roots), pruned, what)
+        return len(pruned)
 
     async def observations(self, filter: Filter, *, limit: int | None = None) -> list[Observation]:
         """Read journal entries in the order they were written; with a limit, only the latest."""

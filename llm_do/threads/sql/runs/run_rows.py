@@ -139,7 +139,7 @@ def _run(row: Sequence[Any]) -> RunRecord:
         if not isinstance(timestamp, int | float | None):
             raise StoreError(
                 f"run {row[0]!r} can't be read: {timestamp!r} is not a time",
-                hint="the store was changed by another program; `llm-do runs prune` removes old runs",
+                hint="the store was changed by another program; move its file away to start a new one",
             )
     usage = Usage.from_dict(json.loads(row[9])) if row[9] else None
     models = tuple(json.loads(row[10])) if row[10] else ()
