@@ -103,6 +103,23 @@ def test_without_a_project_a_missing_or_misspelled_model_is_one_line(empty: Path
     assert "OPENAI_API_KEY" not in environment()
 
 
+def test_without_a_project_the_folders_keys_are_read_only_if_they_are_named(empty: Path) -> None:
+    (empty / ".env").write_text("OPENAI_API_KEY=k\n")
+    note = "note: .env is read in a project's folder only; --env-file .env reads the keys in it\n"
+    named = ["--model", "openai:gpt-5-mini", "Good morning"]
+
+    unread = run_forked("run", *named, cwd=empty)
+    read = run_forked("run", "Good morning", "--dry-run", "--env-file", ".env", cwd=empty)
+    quiet = run_forked("run", *named, "-q", cwd=empty)
+
+    assert NOTE + note in unread.err
+    assert "OPENAI_API_KEY must be set" in unread.err
+    assert "in the environment or in the project's .env" in unread.err
+    assert (read.code, read.err) == (0, NOTE)
+    assert "agent assistant: model openai:" in read.out
+    assert "note:" not in quiet.err
+
+
 def test_a_damaged_manifest_is_reported_rather_than_passed_over(tmp_path: Path) -> None:
     (tmp_path / "project.json").mkdir()
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from llm_do._startup.code_access import is_open
 from llm_do._startup.process import hasten_imports
 from llm_do.cli.actions import failure
-from llm_do.cli.arguments.target import Target, resolve
+from llm_do.cli.arguments.target import Target, resolve, say_if_bare
 from llm_do.cli.process.signals import Interrupts, kill_children
 from llm_do.cli.process.streams import PIPE_CLOSED, Results, claim_stdout, ensure_open, warn
 from llm_do.errors import InputError, LinkError, StoreError, UsageError
@@ -38,7 +38,6 @@ __all__ = [
     "print_output",
     "print_summary",
     "result_line",
-    "say_if_bare",
     "start",
 ]
 
@@ -133,7 +132,7 @@ def _run(options: CommandOptions, results: Results, interrupts: Interrupts) -> i
         value = None
     if target.missing is not None and value is None:
         raise target.missing
-    say_if_bare(target, options.output)
+    say_if_bare(target, options.output, options.session)
     if options.dry_run:
         from llm_do.cli.actions.dry_run import show
 
@@ -228,15 +227,6 @@ def open_target(target: Target, options: CommandOptions, *, last: bool = False) 
 
         named_models(options.session.models, project)
     return project
-
-
-def say_if_bare(target: Target, output: OutputOptions) -> None:
-    """Say that there is no project, if there is none."""
-    if target.missing is not None and output.verbosity >= 0:
-        from llm_do.linker.sources.project_root import way_to_project
-
-        way = way_to_project(target.path)
-        warn(f"note: no project here, so a model is asked directly, without tools ({way})")
 
 
 def link(path: os.PathLike[str], options: CommandOptions, *, continues: bool = False) -> Project:

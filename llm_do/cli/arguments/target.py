@@ -5,17 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from llm_do._startup.frozen import frozen
 from llm_do.cli.arguments.mistaken_path import mistaken_path
 from llm_do.cli.arguments.usage_hints import hint_for_words
-from llm_do.cli.process.streams import write_stderr
+from llm_do.cli.process.streams import warn, write_stderr
 from llm_do.errors import UsageError
-from llm_do.linker.sources.project_root import MANIFEST, ProjectLocation, find_project, locate_project
+from llm_do.linker.sources.project_root import MANIFEST, ProjectLocation, find_project, locate_project, way_to_project
 from llm_do.text.sanitizer import sanitize
 from llm_do.ui.reports.error_text import sentence
 
-__all__ = ["Target", "project_at", "resolve", "user_path"]
+if TYPE_CHECKING:
+    from llm_do.cli.arguments.run_options import OutputOptions, SessionOptions
+
+__all__ = ["Target", "project_at", "resolve", "say_if_bare", "user_path"]
 
 _SUFFIXES = (".agent", ".json")
 
@@ -143,3 +147,18 @@ def _current(*, quiet: bool) -> ProjectLocation:
 
 def _path_of(found: ProjectLocation) -> Path:
     return found.manifest or found.agent_file or found.root
+
+
+def say_if_bare(target: Target, output: OutputOptions, session: SessionOptions) -> None:
+    """Say that there is no project, if there is none, and that a file with keys here isn't read then.
+
+    Standing in a folder is no consent: its keys may be anyone's, and prompts would go to their account.
+    """
+    if target.missing is None or output.verbosity < 0:
+        return
+    from llm_do.files.code_files import KEY_FILE
+
+    way = way_to_project(target.path)
+    warn(f"note: no project here, so a model is asked directly, without tools ({way})")
+    if session.shared.get("env_file") is None and os.path.isfile(KEY_FILE):
+        warn(f"note: {KEY_FILE} is read in a project's folder only; --env-file {KEY_FILE} reads the keys in it")

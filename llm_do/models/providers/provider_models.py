@@ -41,7 +41,7 @@ OWN_READING = ("github-copilot", "openrouter", "snowflake", "zai")
 """Providers of OpenAI's protocol with additions of their own, whose answers PydanticAI reads in its own way."""
 
 NO_KEY = "unused"
-_IN_FILE = " in the environment or in .env"
+_IN_FILE = " in the environment or in the project's .env"
 
 ClientSource: TypeAlias = "Callable[[Address], httpx2.AsyncClient]"
 AnyProvider: TypeAlias = Provider[Any]

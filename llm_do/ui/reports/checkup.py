@@ -157,7 +157,9 @@ def _models(root: Path | None) -> Iterator[Check]:
         "keys",
         "ok" if there else "note",
         f"{', '.join(there)} set" if there else "none is set",
-        "" if there else "Set one, such as OPENAI_API_KEY, or write it into .env; `llm-do models --all` names them.",
+        ""
+        if there
+        else "Set one, such as OPENAI_API_KEY, or write it in the project's .env; `llm-do models --all` names them.",
     )
     found = available_models(environ)
     local = next((info for info in found if info.name == "local"), None)

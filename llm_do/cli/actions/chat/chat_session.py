@@ -22,10 +22,9 @@ from llm_do.cli.actions.run_action import (
     print_output,
     print_summary,
     result_line,
-    say_if_bare,
 )
 from llm_do.cli.arguments.run_input import attach_files, first_message, require_text_input
-from llm_do.cli.arguments.target import resolve
+from llm_do.cli.arguments.target import resolve, say_if_bare
 from llm_do.cli.process import stdin
 from llm_do.cli.process.signals import Interrupts, kill_children
 from llm_do.cli.process.streams import PIPE_CLOSED, Results, warn
@@ -62,7 +61,7 @@ def _converse(options: CommandOptions, results: Results, interrupts: Interrupts,
     target = resolve(arguments.project, arguments.prompt, arguments.named, models=options.session.models)
     prepare(otel=options.otel)
     project = open_target(target, options, last=last)
-    say_if_bare(target, options.output)
+    say_if_bare(target, options.output, options.session)
     if not project.allow_cli_input:
         raise UsageError(
             "the project takes no input from the command line", hint="Set `allow_cli_input` in project.json."
