@@ -18,6 +18,7 @@ NAMES = (
     "startup",
     "whole_run",
     "in_process",
+    "long_runs",
     "batches",
     "flows",
     "threads",

@@ -1,4 +1,4 @@
-"""The longest time for which the event loop is held up: by a large result, many agents called at once, many tools."""
+"""The longest time for which the event loop is held up: by a large result, many agents or tools, a long thread."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measure import Figure, as_a_service
+from benchmarks.threads import turns
+from llm_do.threads import ConversationManager, SqliteStore
 from tests.support.loop_blocks import measured_blocks
 from tests.support.runs import agent, runtime_of
 from tests.support.scripted import call, script
@@ -16,6 +18,7 @@ from tests.support.scripted import call, script
 ROWS = 600_000
 AGENTS = 2_000
 TOOLS = 1_000
+MESSAGES = 5_000
 ROUNDS = 3
 
 
@@ -55,6 +58,16 @@ async def _block(runtime: Any) -> float:
     return blocks.longest * 1000
 
 
+async def _thread_block(folder: Path) -> float:
+    """Continue a thread of many messages, all of which the model is sent."""
+    store = SqliteStore(folder / "thread.db")
+    await ConversationManager(store).add_messages("long", turns(MESSAGES))
+    runtime = runtime_of([agent("main", script("done"))], options={"store": store, "record": True})
+    async with measured_blocks() as blocks:
+        await runtime.run("go", thread_id="long")
+    return blocks.longest * 1000
+
+
 def main() -> list[Figure]:
     """Measure the longest blocks, in ms; the shortest of a few measurements, to which other programs add."""
     with tempfile.TemporaryDirectory() as folder, as_a_service():
@@ -66,7 +79,9 @@ def main() -> list[Figure]:
             asyncio.run(_block(runtime_of([agent("main", script(call("tool_1", path="x"), "done"), tools=tools())])))
             for _ in range(ROUNDS)
         )
+        fourth = min(asyncio.run(_thread_block(Path(tempfile.mkdtemp(dir=folder)))) for _ in range(ROUNDS))
     return [
+        Figure(f"longest block, a thread of {MESSAGES} messages", fourth, 50, "ms"),
         Figure(f"longest block, {ROWS} rows", one, 50, "ms"),
         Figure(f"longest block, {AGENTS} agents at once", other, 50, "ms"),
         Figure(f"longest block, an agent of {TOOLS} tools", third, 50, "ms"),

@@ -18,7 +18,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Figure", "as_a_service", "environment", "interleaved", "interleaved_processes", "python", "read_report"]
+__all__ = [
+    "Figure",
+    "as_a_service",
+    "environment",
+    "interleaved",
+    "interleaved_processes",
+    "peak_memory",
+    "python",
+    "read_report",
+]
 
 NAME = 50
 """The width of the name column in the report."""
@@ -110,6 +119,17 @@ def interleaved_processes(
     """Measure the median processor seconds of two commands, run alternately after a warm-up; ours exits with `code`."""
     pairs = [(cpu_of(ours, extra=extra, code=code), cpu_of(reference, extra=extra)) for _ in range(rounds + 1)][1:]
     return statistics.median(one for one, _ in pairs), statistics.median(other for _, other in pairs)
+
+
+def peak_memory(command: Sequence[str], extra: dict[str, str] | None = None) -> float:
+    """Measure the peak memory of a process in MB."""
+    code = (
+        "import resource,subprocess,sys;subprocess.run(sys.argv[1:],stdout=-3,stderr=-3,check=True);"
+        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+    )
+    environ = {**environment(), **(extra or {})}
+    done = subprocess.run([python(), "-c", code, *command], capture_output=True, text=True, env=environ, check=True)
+    return int(done.stdout) / 1024
 
 
 def interleaved(

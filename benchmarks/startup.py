@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import subprocess
 import tempfile
 from pathlib import Path
 
-from benchmarks.measure import Figure, environment, interleaved_processes, python
+from benchmarks.measure import Figure, interleaved_processes, peak_memory, python
 from llm_do import Project, Runtime
 
-MEMORY = (
-    "import resource,subprocess,sys;subprocess.run(sys.argv[1:],stdout=-3,stderr=-3);"
-    "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
-)
 MODEL = "from pydantic import BaseModel\nclass Model(BaseModel):\n    name: str"
 AGENT = "---\nname: main\nmodel: openai-chat:text\n---\nAnswer briefly.\n"
 
@@ -39,11 +34,7 @@ def main() -> list[Figure]:
         ours, floor = interleaved_processes(command, nothing, code=code)
         detail = f"{ours * 1000:.0f} ms against {floor * 1000:.0f} ms"
         figures.append(Figure(f"llm-do {name} / python -c pass", ours / floor, 8, detail=detail))
-    peak = subprocess.run(
-        [python(), "-c", MEMORY, python(), "-m", "llm_do.cli", "--help"],
-        capture_output=True, text=True, env=environment(), check=True,
-    )  # fmt: skip
-    figures.append(Figure("llm-do --help, memory", int(peak.stdout) / 1024, 25, " MB"))
+    figures.append(Figure("llm-do --help, memory", peak_memory([python(), "-m", "llm_do.cli", "--help"]), 25, " MB"))
     return [*figures, *readers(), *lists()]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from benchmarks.measure import Figure, interleaved_processes, python
+from benchmarks.measure import Figure, interleaved_processes, peak_memory, python
 from benchmarks.server import serving
 
 BARE = """
@@ -33,13 +33,15 @@ def main() -> list[Figure]:
         (project / "main.agent").write_text(AGENT)
         bare_command = [python(), str(Path(folder, "bare.py"))]
         address = {"OPENAI_BASE_URL": url}
-        ours, bare = interleaved_processes(
-            [python(), "-m", "llm_do.cli", "run", str(project), "Hello"], bare_command, rounds=11, extra=address
-        )
+        command = [python(), "-m", "llm_do.cli", "run", str(project), "Hello"]
+        ours, bare = interleaved_processes(command, bare_command, rounds=11, extra=address)
+        memory = peak_memory(command, address)
+        detail = f"bare {peak_memory(bare_command, address):.1f} MB"
         floor, again = interleaved_processes([python(), str(Path(folder, "floor.py"))], bare_command, extra=address)
     return [
         Figure(
-            "whole run / bare PydanticAI", ours / bare, 0.7, detail=f"{ours * 1000:.0f} ms against {bare * 1000:.0f} ms"
+            "whole run / bare PydanticAI", ours / bare, 0.6, detail=f"{ours * 1000:.0f} ms against {bare * 1000:.0f} ms"
         ),
-        Figure("bare, no collector, no teardown / bare", floor / again, detail="the floor of the line above"),
+        Figure("whole run, memory", memory, 86, " MB", detail=detail),
+        Figure("bare, no collector, no teardown / bare", floor / again, detail="without what llm-do keeps or defers"),
     ]

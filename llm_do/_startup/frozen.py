@@ -47,6 +47,8 @@ def frozen(kind: type[T] | None = None, *, kw_only: bool = False) -> type[T] | C
         for name, method in _SHARED.items():
             if own.get(name) is None:  # not there; or `__hash__`, taken away because of an `__eq__`
                 setattr(kind, name, method)
+        # `dataclass` would describe a class by its signature, which is costly to find and not known yet.
+        kind.__doc__ = kind.__doc__ or kind.__name__
         value = dataclass(init=False, slots=True, eq=False, repr=False, kw_only=kw_only)(kind)
         if "__init__" not in own:
             _init_later(value)

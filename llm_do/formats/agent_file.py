@@ -28,6 +28,8 @@ from llm_do.formats.validation.fields import (
     Path,
     Strict,
     Text,
+    empty_dict,
+    empty_list,
     model_setting_names,
     text_or_object,
 )
@@ -152,25 +154,25 @@ class AgentFile(Strict):
     output_model_ref: Opt[ClassRef] = Field(
         default=None, description="The output type, a pydantic model or a dataclass."
     )
-    tools: list[Text] = Field(default_factory=list[Text], description="Names of functions that Python files export.")
+    tools: list[Text] = Field(default_factory=empty_list, description="Names of functions that Python files export.")
     toolsets: ToolsetList = Field(
-        default_factory=list[Any],
+        default_factory=empty_list,
         description="Toolsets, toolkits, MCP servers, agents and flows, by name; with options where needed.",
     )
     skills: Opt[list[Path]] = Field(
         default=None,
         description="Folders of skills, paths or globs relative to the project's folder; the project's by default.",
     )
-    handoffs: list[Name] = Field(default_factory=list[Name], description="Agents it may hand control to.")
+    handoffs: list[Name] = Field(default_factory=empty_list, description="Agents it may hand control to.")
     server_side_tools: list[ServerSideToolFile] = Field(
-        default_factory=list[ServerSideToolFile], description="Tools that the provider runs."
+        default_factory=empty_list, description="Tools that the provider runs."
     )
     capabilities: list[CapabilityUse] = Field(
-        default_factory=list[Any],
+        default_factory=empty_list,
         description="Capabilities of PydanticAI, or those that Python files register, by name; with arguments if any.",
     )
     states: dict[Text, StateGate] = Field(
-        default_factory=dict[Text, StateGate], description="The states that each tool needs and changes."
+        default_factory=empty_dict, description="The states that each tool needs and changes."
     )
     gate: Opt[Literal["hide", "refuse"]] = Field(
         default=None,
@@ -178,13 +180,13 @@ class AgentFile(Strict):
     )
     compaction: Opt[CompactionFile] = Field(default=None, description="How a long history is shortened.")
     context_providers: list[FunctionRef] = Field(
-        default_factory=list[FunctionRef], description="Functions whose text is added to the instructions at run time."
+        default_factory=empty_list, description="Functions whose text is added to the instructions at run time."
     )
     input_guards: list[FunctionRef] = Field(
-        default_factory=list[FunctionRef], description="Functions that check, replace or refuse what the agent gets."
+        default_factory=empty_list, description="Functions that check, replace or refuse what the agent gets."
     )
     output_guards: list[FunctionRef] = Field(
-        default_factory=list[FunctionRef], description="Functions that check, replace or refuse what the agent returns."
+        default_factory=empty_list, description="Functions that check, replace or refuse what the agent returns."
     )
     template: bool = Field(
         default=False, description="Whether the instructions are a template over the input's fields."

@@ -27,6 +27,8 @@ from llm_do.formats.validation.fields import (
     Path,
     Strict,
     Text,
+    empty_dict,
+    empty_list,
     text_or_list,
     text_or_object,
 )
@@ -122,15 +124,15 @@ class ExpectFile(Strict):
     status: Opt[Status] = Field(default=None, description="How it ends; `completed` by default.")
     output: Opt[ContentFile] = Field(default=None, description="What the entry returns.")
     tools: list[Text] = Field(
-        default_factory=list[Text],
+        default_factory=empty_list,
         description="Calls that run, in this order, others between them; written like approval rules.",
     )
     never: list[Text] = Field(
-        default_factory=list[Text], description="Calls that aren't even requested; written like approval rules."
+        default_factory=empty_list, description="Calls that aren't even requested; written like approval rules."
     )
-    denied: list[Text] = Field(default_factory=list[Text], description="Calls that are denied.")
+    denied: list[Text] = Field(default_factory=empty_list, description="Calls that are denied.")
     files: dict[Path, FileContentFile] = Field(
-        default_factory=dict[Path, FileContentFile], description="Files of the project after the run, by path."
+        default_factory=empty_dict, description="Files of the project after the run, by path."
     )
     at_most: Opt[AtMost] = Field(default=None, description="Limits that the run must keep.")
     judge: Opt[JudgeFile] = Field(default=None, description="A model that decides whether a sentence is true.")
@@ -155,7 +157,7 @@ class DefaultsFile(Strict):
     thread: Opt[Text] = Field(default=None, description="The id of a thread, kept in memory, that the run belongs to.")
     user: Opt[Text] = Field(default=None, description="The id of the user that the run belongs to.")
     remembered: dict[MemoryScope, list[Text]] = Field(
-        default_factory=dict[MemoryScope, list[Text]],
+        default_factory=empty_dict,
         description="What agents remember before the run, by scope; nothing by default.",
     )
     copy_: Opt[Literal["project", "none"]] = Field(
@@ -164,7 +166,7 @@ class DefaultsFile(Strict):
         description="Run in a fresh copy of the project (`project`, the default), or in the project itself.",
     )
     model: Opt[Models] = Field(default=None, description="The model of every agent.")
-    models: dict[Name, Text] = Field(default_factory=dict[Name, Text], description="The models of single agents.")
+    models: dict[Name, Text] = Field(default_factory=empty_dict, description="The models of single agents.")
     cassette: Opt[CassetteOptions] = Field(default=None, description="How requests are compared with recorded ones.")
     live: Opt[LiveFile] = Field(default=None, description="How it is run with `--live`.")
     at_most: Opt[AtMost] = Field(default=None, description="Limits that each run must keep.")
@@ -185,9 +187,9 @@ class ColumnFile(Strict):
     """A variant of the project in which every test is run too."""
 
     model: Opt[Models] = Field(default=None, description="The model of every agent.")
-    models: dict[Name, Text] = Field(default_factory=dict[Name, Text], description="The models of single agents.")
+    models: dict[Name, Text] = Field(default_factory=empty_dict, description="The models of single agents.")
     agents: dict[Name, Path] = Field(
-        default_factory=dict[Name, Path], description="Files that stand in for those of single agents."
+        default_factory=empty_dict, description="Files that stand in for those of single agents."
     )
 
 
@@ -202,9 +204,9 @@ class TestsFile(Strict):
     defaults: DefaultsFile = Field(
         default_factory=DefaultsFile, description="What holds for each test that doesn't say otherwise."
     )
-    tests: list[CaseFile] = Field(default_factory=list[CaseFile], description="The tests.")
+    tests: list[CaseFile] = Field(default_factory=empty_list, description="The tests.")
     matrix: dict[Name, ColumnFile] = Field(
-        default_factory=dict[Name, ColumnFile], description="Variants of the project for `--matrix`, by name."
+        default_factory=empty_dict, description="Variants of the project for `--matrix`, by name."
     )
 
 

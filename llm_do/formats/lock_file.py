@@ -20,7 +20,12 @@ from llm_do.formats.server_changes import tool_digest
 from llm_do.formats.server_listings import ListedTool
 from llm_do.formats.syntax.json_nodes import parse_json
 from llm_do.formats.syntax.source import Node, Source
-from llm_do.formats.validation.fields import Strict, Text
+from llm_do.formats.validation.fields import (
+    Strict,
+    Text,
+    empty_dict,
+    empty_list,
+)
 from llm_do.formats.validation.validator import Parsed, parse_result, validate
 from llm_do.policy.digest import written_digest
 from llm_do.policy.pattern import PatternError, parse_pattern
@@ -37,14 +42,14 @@ _CALL = ("tool", "toolset", "args", "resolved")
 class _Tool(Strict):
     digest: Text
     description: str = ""
-    input: dict[str, Any] = Field(default_factory=dict)
-    annotations: dict[str, Any] = Field(default_factory=dict)
+    input: dict[str, Any] = Field(default_factory=empty_dict)
+    annotations: dict[str, Any] = Field(default_factory=empty_dict)
 
 
 class _Server(Strict):
     command: list[str] | None = None
     url: Text | None = None
-    tools: dict[str, _Tool] = Field(default_factory=dict)
+    tools: dict[str, _Tool] = Field(default_factory=empty_dict)
 
 
 class _Approval(Strict):
@@ -52,8 +57,8 @@ class _Approval(Strict):
     rule: Text | None = None
     tool: Text | None = None
     toolset: Text | None = None
-    args: dict[str, Any] = Field(default_factory=dict)
-    resolved: dict[str, Any] = Field(default_factory=dict)
+    args: dict[str, Any] = Field(default_factory=empty_dict)
+    resolved: dict[str, Any] = Field(default_factory=empty_dict)
     digest: Text | None = None
     why: str = ""
     by: str = ""
@@ -63,9 +68,9 @@ class _Approval(Strict):
 
 class _Lock(Strict):
     version: Literal[1]
-    servers: dict[str, _Server] = Field(default_factory=dict)
-    approvals: list[_Approval] = Field(default_factory=list[_Approval])
-    packages: dict[str, Text] = Field(default_factory=dict[str, Text])
+    servers: dict[str, _Server] = Field(default_factory=empty_dict)
+    approvals: list[_Approval] = Field(default_factory=empty_list)
+    packages: dict[str, Text] = Field(default_factory=empty_dict)
 
 
 def parse_lock(text: str, today: datetime.date) -> Parsed[Lock]:

@@ -28,6 +28,8 @@ from llm_do.formats.validation.fields import (
     Path,
     Strict,
     Text,
+    empty_dict,
+    empty_list,
     model_setting_names,
     text_or_object,
 )
@@ -146,7 +148,7 @@ class RuntimeFile(Strict):
         default=False, description="Whether attaching files to a call of an agent needs approval."
     )
     agent_approval_overrides: dict[Name, OverridesFile] = Field(
-        default_factory=dict[Name, OverridesFile], description="Approval settings of single agents, by name."
+        default_factory=empty_dict, description="Approval settings of single agents, by name."
     )
 
 
@@ -155,8 +157,8 @@ class RuleFile(Strict):
 
     rule: Text = Field(description="The pattern: `tool`, `tool(PATTERN)` or `tool(name=PATTERN)`.")
     why: Opt[str] = Field(default=None, description="Why the rule is there, for people.")
-    allows: list[Text] = Field(default_factory=list[Text], description="Calls that the pattern must match.")
-    refuses: list[Text] = Field(default_factory=list[Text], description="Calls that it must not match.")
+    allows: list[Text] = Field(default_factory=empty_list, description="Calls that the pattern must match.")
+    refuses: list[Text] = Field(default_factory=empty_list, description="Calls that it must not match.")
 
 
 _Rule: TypeAlias = Annotated[
@@ -176,10 +178,10 @@ class ApprovalsFile(Strict):
         default=None, description="The decision where no rule and no tool makes one; by kind of tool if left out."
     )
     deny: list[_Rule] = Field(
-        default_factory=list[_Rule], description="Calls that are denied, whatever other rules allow."
+        default_factory=empty_list, description="Calls that are denied, whatever other rules allow."
     )
-    ask: list[_Rule] = Field(default_factory=list[_Rule], description="Calls that need approval.")
-    allow: list[_Rule] = Field(default_factory=list[_Rule], description="Calls that run without approval.")
+    ask: list[_Rule] = Field(default_factory=empty_list, description="Calls that need approval.")
+    allow: list[_Rule] = Field(default_factory=empty_list, description="Calls that run without approval.")
     policy: Opt[FunctionRef] = Field(
         default=None, description="A Python function that decides about every call, within the rules."
     )
@@ -189,7 +191,7 @@ class PermissionsFile(Strict):
     """What must hold of the project's permissions, whatever its agents and rules say."""
 
     assertions: list[Text] = Field(
-        default_factory=list[Text],
+        default_factory=empty_list,
         alias="assert",
         description="Sentences that are proved whenever the project is linked, such as `never web -> shell` or "
         "`deploy only after tests_passed`.",
@@ -213,11 +215,11 @@ class SandboxFile(Strict):
         "(`required`), or confine none (`off`).",
     )
     writable: list[Path] = Field(
-        default_factory=list[Path],
+        default_factory=empty_list,
         description="Folders outside the project that they may write to; `.git`, apart from its hooks and settings.",
     )
     readable: list[Glob] = Field(
-        default_factory=list[Glob],
+        default_factory=empty_list,
         description="Globs of files that may hold secrets and that they may read anyway; `~/.kube` works too.",
     )
 
@@ -244,22 +246,22 @@ class ManifestFile(Strict):
     entry: Opt[EntryFile] = Field(default=None, description="What runs first.")
     allow_cli_input: bool = Field(default=True, description="Whether the command line may give input.")
     agent_files: list[Path] = Field(
-        default_factory=list[Path], description="Paths or globs of .agent files, relative to the manifest."
+        default_factory=empty_list, description="Paths or globs of .agent files, relative to the manifest."
     )
     python_files: list[Path] = Field(
-        default_factory=list[Path], description="Paths or globs of Python files, relative to the manifest."
+        default_factory=empty_list, description="Paths or globs of Python files, relative to the manifest."
     )
     skills: list[Path] = Field(
-        default_factory=list[Path],
+        default_factory=empty_list,
         description="Folders of skills, paths or globs relative to the manifest, for agents that list none themselves.",
     )
     data_folders: list[Path] = Field(
-        default_factory=list[Path],
+        default_factory=empty_list,
         description="Folders whose Python files are data: nothing in them is imported, so tools may write them.",
     )
     model: Opt[Models] = Field(default=None, description="The default model, or models that are tried in order.")
     models: dict[Name, Models] = Field(
-        default_factory=dict[Name, Models],
+        default_factory=empty_dict,
         description="Aliases: names for models, or for lists of them, that may be written wherever a model is named.",
     )
     model_settings: ModelSettings = Field(
@@ -273,18 +275,16 @@ class ManifestFile(Strict):
     bounds: BoundsFile = Field(
         default_factory=BoundsFile.model_construct, description="The most that a run may take in the worst case."
     )
-    toolsets: dict[Name, ToolsetConfig] = Field(
-        default_factory=dict[Name, ToolsetConfig], description="Configured toolsets, by name."
-    )
+    toolsets: dict[Name, ToolsetConfig] = Field(default_factory=empty_dict, description="Configured toolsets, by name.")
     sandbox: _Sandbox = Field(
         default="auto", description="How commands that run without approval are confined: a mode, or an object."
     )
-    flows: dict[Name, FlowFile] = Field(default_factory=dict[Name, FlowFile], description="Flows, by name.")
+    flows: dict[Name, FlowFile] = Field(default_factory=empty_dict, description="Flows, by name.")
     hooks: HooksFile = Field(
         default_factory=HooksFile.model_construct, description="Functions for each hook point, for every agent."
     )
     context_providers: list[FunctionRef] = Field(
-        default_factory=list[FunctionRef], description="Functions whose text is added to instructions at run time."
+        default_factory=empty_list, description="Functions whose text is added to instructions at run time."
     )
     record: bool = Field(default=True, description="Whether prompts and results are kept on disk.")
     cassette: CassetteOptions = Field(

@@ -11,7 +11,16 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Discriminator, Field
 
 from llm_do.formats.flow_steps import StepsFile
-from llm_do.formats.validation.fields import FunctionRef, Models, ModelSettings, Name, Opt, Strict, Text
+from llm_do.formats.validation.fields import (
+    FunctionRef,
+    Models,
+    ModelSettings,
+    Name,
+    Opt,
+    Strict,
+    Text,
+    empty_list,
+)
 
 __all__ = ["CassetteOptions", "CompactionFile", "FlowFile", "StateGate", "ThreadsFile"]
 
@@ -20,22 +29,22 @@ class CassetteOptions(Strict):
     """What cassettes hold, and how requests are compared with those in them."""
 
     tools: list[Text] = Field(
-        default_factory=list[Text],
+        default_factory=empty_list,
         description="Names of tools, or patterns such as `notes_*`, whose results are recorded and replayed.",
     )
     ignore: list[Text] = Field(
-        default_factory=list[Text], description="Regular expressions of text that counts as equal, such as dates."
+        default_factory=empty_list, description="Regular expressions of text that counts as equal, such as dates."
     )
 
 
 class StateGate(Strict):
     """When one tool is available, and what its success changes."""
 
-    requires: list[Text] = Field(default_factory=list[Text], description="States that must be unlocked.")
-    forbids: list[Text] = Field(default_factory=list[Text], description="States that must not be unlocked.")
-    needs: list[Text] = Field(default_factory=list[Text], description="Keys of the context that must exist.")
-    enables: list[Text] = Field(default_factory=list[Text], description="States that success unlocks.")
-    disables: list[Text] = Field(default_factory=list[Text], description="States that success locks again.")
+    requires: list[Text] = Field(default_factory=empty_list, description="States that must be unlocked.")
+    forbids: list[Text] = Field(default_factory=empty_list, description="States that must not be unlocked.")
+    needs: list[Text] = Field(default_factory=empty_list, description="Keys of the context that must exist.")
+    enables: list[Text] = Field(default_factory=empty_list, description="States that success unlocks.")
+    disables: list[Text] = Field(default_factory=empty_list, description="States that success locks again.")
 
 
 _Strategy: TypeAlias = Literal["tool_result_clearing", "summarization", "sliding_window"]
@@ -51,7 +60,7 @@ class CompactionFile(Strict):
         default=None, description="Shorten above this part of the model's context window; 0.8 by default."
     )
     strategies: list[_Strategy] = Field(
-        default_factory=list[_Strategy],
+        default_factory=empty_list,
         description="Tried in this order until the history fits; by default clearing, then the window.",
     )
     preserve_recent: Opt[Annotated[int, Field(ge=0)]] = Field(
@@ -89,7 +98,7 @@ class WorkflowFile(Strict):
     steps: Opt[StepsFile] = Field(
         default=None, description="Instead of `flow`, a list of steps, which may be conditional or repeated."
     )
-    agents: list[Name] = Field(default_factory=list[Name], description="The members; without `flow`, in this order.")
+    agents: list[Name] = Field(default_factory=empty_list, description="The members; without `flow`, in this order.")
     separator: str = Field(default="\n\n", description="Text between the outputs of parallel members.")
     aggregate: Opt[FunctionRef] = Field(
         default=None, description="Combines the outputs of parallel members, instead of `separator`."

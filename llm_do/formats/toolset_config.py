@@ -14,7 +14,15 @@ from llm_do.errors import UsageError
 from llm_do.formats.memory_scopes import MEMORY_SCOPES, MemoryScope
 from llm_do.formats.toolset_types.http_config import HttpConfig, http_faults
 from llm_do.formats.toolset_types.toolset_use import PREFIX
-from llm_do.formats.validation.fields import Glob, Opt, Path, Strict, Text
+from llm_do.formats.validation.fields import (
+    Glob,
+    Opt,
+    Path,
+    Strict,
+    Text,
+    empty_dict,
+    empty_list,
+)
 
 __all__ = [
     "CONFIG_MODELS",
@@ -39,10 +47,10 @@ class FilesystemConfig(Strict):
     root: Path = Field(default=".", description="The folder, relative to the manifest.")
     read_only: bool = Field(default=False, description="Offer only tools that read.")
     ignore: list[Glob] = Field(
-        default_factory=list[Glob], description="Globs of paths that are not listed or searched."
+        default_factory=empty_list, description="Globs of paths that are not listed or searched."
     )
     allow_protected: list[Glob] = Field(
-        default_factory=list[Glob],
+        default_factory=empty_list,
         description="Globs of paths that would be blocked (.git, .env, keys) and shall not be.",
     )
 
@@ -52,13 +60,13 @@ class ShellConfig(Strict):
 
     type: Literal["shell"] = Field(description="Commands, run without a shell.")
     allow: list[Text] = Field(
-        default_factory=list[Text], description="Commands that run without approval, such as `git log *`."
+        default_factory=empty_list, description="Commands that run without approval, such as `git log *`."
     )
     read_only: bool = Field(
         default=False, description="Allow commands that only read, and block others that `allow` doesn't list."
     )
     cwd: Path = Field(default=".", description="Where commands run, relative to the manifest.")
-    env: list[Text] = Field(default_factory=list[Text], description="Environment variables that commands may see.")
+    env: list[Text] = Field(default_factory=empty_list, description="Environment variables that commands may see.")
     network: bool = Field(
         default=True,
         description="Whether commands that run without approval may use the network, where there is a sandbox.",
@@ -74,17 +82,17 @@ class McpConfig(Strict):
     )
     url: Opt[Text] = Field(default=None, description="The address of a server that speaks streamable HTTP.")
     env: dict[str, str] = Field(
-        default_factory=dict[str, str],
+        default_factory=empty_dict,
         description="Environment of the program; ${NAME} and ${NAME:-default} are filled in from ours.",
     )
     headers: dict[str, str] = Field(
-        default_factory=dict[str, str],
+        default_factory=empty_dict,
         description="HTTP headers; ${NAME} and ${NAME:-default} are filled in from the environment.",
     )
     include: list[Text] = Field(
-        default_factory=list[Text], description="Globs of the tools to offer; empty offers all."
+        default_factory=empty_list, description="Globs of the tools to offer; empty offers all."
     )
-    exclude: list[Text] = Field(default_factory=list[Text], description="Globs of the tools to leave out.")
+    exclude: list[Text] = Field(default_factory=empty_list, description="Globs of the tools to leave out.")
     prefix: Opt[Annotated[str, Field(pattern=PREFIX)]] = Field(
         default=None, description="Put before tool names; the server's name by default, empty for none."
     )

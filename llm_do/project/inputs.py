@@ -67,13 +67,18 @@ class AgentArgs(BaseModel):
         return [self.model_dump_json()]
 
 
+def _no_paths() -> list[str]:
+    # `list` itself would do, but to look for its parameters costs more than all the rest of this module.
+    return []
+
+
 class PromptInput(AgentArgs):
     """The default input: a text, and paths of files in the project to attach."""
 
     model_config = ConfigDict(extra="forbid")
 
     input: str = Field(description="The request, in plain text.")
-    attachments: list[str] = Field(default_factory=list, description="Paths of files in the project to attach.")
+    attachments: list[str] = Field(default_factory=_no_paths, description="Paths of files in the project to attach.")
 
     @field_validator("input")
     @classmethod

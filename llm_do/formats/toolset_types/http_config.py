@@ -11,7 +11,13 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from llm_do._startup.frozen import frozen
-from llm_do.formats.validation.fields import Opt, Strict, Text
+from llm_do.formats.validation.fields import (
+    Opt,
+    Strict,
+    Text,
+    empty_dict,
+    empty_list,
+)
 from llm_do.policy.urls.addresses import is_local_name, is_public
 from llm_do.policy.urls.url import DEFAULT_PORTS, read_url
 
@@ -103,12 +109,12 @@ class HttpConfig(Strict):
         description="What all URLs begin with, such as https://api.example.org/v1/; requests to others are refused.",
     )
     headers: dict[Annotated[Text, AfterValidator(_header)], Annotated[str, AfterValidator(_header_value)]] = Field(
-        default_factory=dict[str, str],
+        default_factory=empty_dict,
         description="Headers for requests below `base_url`, which models don't see; ${NAME} and ${NAME:-default} are"
         " filled in from the environment.",
     )
     private: list[Annotated[Text, AfterValidator(_private)]] = Field(
-        default_factory=list[str],
+        default_factory=empty_list,
         description="Hosts, addresses and networks of this machine or a private network that may be reached, such as"
         " localhost:8080; all others of these are refused.",
     )

@@ -6,7 +6,13 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import ConfigDict, Discriminator, Field, Tag
 
-from llm_do.formats.validation.fields import Opt, Strict, Text, text_or_object
+from llm_do.formats.validation.fields import (
+    Opt,
+    Strict,
+    Text,
+    empty_list,
+    text_or_object,
+)
 
 __all__ = ["PREFIX", "ToolsetList", "ToolsetUse"]
 
@@ -23,9 +29,9 @@ class ToolsetUse(Strict):
         default=None, description="Prefix of each tool's name, followed by an underscore."
     )
     include: list[Text] = Field(
-        default_factory=list[Text], description="Globs of the tools to offer; empty offers all."
+        default_factory=empty_list, description="Globs of the tools to offer; empty offers all."
     )
-    exclude: list[Text] = Field(default_factory=list[Text], description="Globs of the tools to leave out.")
+    exclude: list[Text] = Field(default_factory=empty_list, description="Globs of the tools to leave out.")
 
     @property
     def options(self) -> dict[str, Any]:

@@ -37,6 +37,8 @@ __all__ = [
     "Path",
     "Strict",
     "Text",
+    "empty_dict",
+    "empty_list",
     "model_setting_names",
     "text_or_list",
     "text_or_object",
@@ -48,6 +50,20 @@ NAME_PATTERN = r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$"
 """Every name of a project: it becomes a tool name on the wire."""
 
 Effect: TypeAlias = Literal["allow", "ask", "deny"]
+
+
+def empty_list() -> list[Any]:
+    """Return an empty list, as a field's default.
+
+    Pydantic asks for the signature of each factory. That of a built-in type is text, for whose analysis the standard
+    library compiles its largest regular expression.
+    """
+    return []
+
+
+def empty_dict() -> dict[Any, Any]:
+    """Return an empty object, as a field's default."""
+    return {}
 
 
 class Strict(BaseModel):
@@ -140,28 +156,28 @@ class HooksFile(Strict):
     """Functions called at points of an agent's run, one after the other, with keywords."""
 
     start: list[FunctionRef] = Field(
-        default_factory=list[str], description="When an agent's run begins; called with `agent`."
+        default_factory=empty_list, description="When an agent's run begins; called with `agent`."
     )
     finished: list[FunctionRef] = Field(
-        default_factory=list[str], description="When it has ended normally; called with `agent`."
+        default_factory=empty_list, description="When it has ended normally; called with `agent`."
     )
     error: list[FunctionRef] = Field(
-        default_factory=list[str], description="When it ended early; called with `agent` and `error`."
+        default_factory=empty_list, description="When it ended early; called with `agent` and `error`."
     )
     pre_llm_call: list[FunctionRef] = Field(
-        default_factory=list[str],
+        default_factory=empty_list,
         description="Before a model request; called with `agent` and `messages`, may return others.",
     )
     post_llm_call: list[FunctionRef] = Field(
-        default_factory=list[str],
+        default_factory=empty_list,
         description="After its response; called with `agent` and `response`, may return another.",
     )
     pre_tool_call: list[FunctionRef] = Field(
-        default_factory=list[str],
+        default_factory=empty_list,
         description="Before a tool call is approved or denied; called with `agent`, `tool_name` and `arguments`.",
     )
     post_tool_call: list[FunctionRef] = Field(
-        default_factory=list[str],
+        default_factory=empty_list,
         description="After a tool call has run; called with `agent`, `tool_name` and `result`.",
     )
 
