@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from llm_do import Project, Runtime, register_model_factory
+from llm_do import AgentSpec, Project, RunError, Runtime, register_model_factory, run as run_agent
 from llm_do._startup.code_access import closed_folders
 from llm_do.errors import LinkError, ModelUnavailableError
 from llm_do.linker.linker import check_project
@@ -19,6 +19,7 @@ from llm_do.ui.reports.checkup import checkup
 from tests.cli.cli_processes import REPOSITORY, run
 from tests.linker.conftest import Make, agent, codes, found, manifest
 from tests.support.packages import install_package
+from tests.support.scripted import call, script
 
 TOOLSET = '''
 from pydantic_ai import FunctionToolset
@@ -89,6 +90,38 @@ def test_a_published_toolset_has_facts_and_passes_the_policy(make: Make, install
 
     make({"project.json": manifest(approvals={"allow": ["fetch(other.example.org)"]})})
     assert len(Runtime(Project.load(root)).run_sync("hi").denials) == 1
+
+
+@pytest.mark.parametrize("attribute", ["TOOLS", "made"])
+def test_agents_in_code_have_published_toolsets_too(install: Install, attribute: str) -> None:
+    name = f"code-{attribute.lower()}"
+    install(f"acme-{name}", toolsets={name: attribute})
+    spec = AgentSpec("main", toolsets=[name], model=script(call("fetch", url="https://news.example.org/x"), "done"))
+
+    assert [denial.tool for denial in run_agent.sync(spec, "go").denials] == ["fetch"]
+    assert run_agent.sync(spec, "go", allow=["fetch(news.example.org)"]).denials == []
+    assert [tool["function"]["name"] for tool in spec.get_tool_schemas()] == (["fetch"] if attribute == "TOOLS" else [])
+
+    runtime = Runtime(Project.load("examples/greeter"), allow=["fetch(news.example.org)"])
+    late = AgentSpec("late", toolsets=[name], model=spec.model)
+    runtime.register_agents({"late": late})
+    assert runtime.run_sync("go", entry="late").denials == []
+
+
+def test_what_agents_in_code_cannot_use_names_the_package(install: Install) -> None:
+    install("acme-nothing", "raise RuntimeError('no license')", toolsets={"nothing": "A"})
+    install("acme-number", toolsets={"number": "A_NUMBER"})
+    install("acme-one", toolsets={"twice": "TOOLS"})
+    install("acme-two", toolsets={"twice": "TOOLS"})
+
+    for name, text in {
+        "nothing": "of acme-nothing 1.0, which can't be used: its import raised RuntimeError: no license",
+        "number": "of acme-number 1.0, which can't be used: it is a value of type int",
+        "twice": "published by acme-one 1.0 and acme-two 1.0",
+        "nobody": "'nobody', which doesn't exist",
+    }.items():
+        with pytest.raises(RunError, match=text):
+            run_agent.sync(AgentSpec("main", toolsets=[name], model="test"), "go")
 
 
 def test_what_the_project_or_llm_do_has_is_not_looked_up(make: Make, install: Install) -> None:

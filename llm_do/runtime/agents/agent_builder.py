@@ -43,6 +43,7 @@ from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.hooks import Hooks
 from llm_do.runtime.context.resources import ServerToolset
 from llm_do.runtime.tools.handoffs import transfer_tools
+from llm_do.runtime.tools.published_toolsets import named_toolset
 from llm_do.runtime.tools.stamped_tools import (
     ListedTools,
     SelectedToolset,
@@ -271,7 +272,7 @@ class AgentBuilder:
             add(called if called is not None else function_tool(self._tool(spec, item), functions))
         for item in spec.toolsets:
             ref, toolset = self._toolset(spec, item)
-            made_of = origin_of(item, toolset, self.registry)
+            made_of = origin_of(item, toolset, self.registry, spec.name)
             names.append(ref.name)
             if isinstance(toolset, FixedTool):
                 if is_included(ref.name, ref.include, ref.exclude):
@@ -340,7 +341,7 @@ class AgentBuilder:
             return flow_tool(found, self.registry)
         if found is not None and found.kind == "tool":
             return FunctionToolset([self.tool(found.value, ref.name)])
-        item = found.value if found is not None and found.kind == "toolset" else find_builtin(ref.name)
+        item = named_toolset(ref.name, self.registry, spec.name)
         if item is None:
             raise self._unknown(spec, "toolset", ref.name)
         if not isinstance(item, BuiltinToolset):

@@ -19,8 +19,9 @@ from llm_do.errors import RunError
 from llm_do.project.agent_spec import AgentSpec, ToolsetRef, is_of_type, type_name
 from llm_do.project.functions import context_deps
 from llm_do.project.gates import GatedToolset
-from llm_do.project.tools.builtin_toolsets import BuiltinToolset, find_builtin
+from llm_do.project.tools.builtin_toolsets import BuiltinToolset
 from llm_do.runtime.context.call_context import CallContext, current_call
+from llm_do.runtime.tools.published_toolsets import named_toolset
 from llm_do.runtime.tools.traits import traits_of
 
 if TYPE_CHECKING:
@@ -114,19 +115,20 @@ def gets_call_context(item: object) -> bool:
     return callable(item) and context_deps(item) == "call"
 
 
-def origin_of(item: object, toolset: object, registry: Registry) -> object:
+def origin_of(item: object, toolset: object, registry: Registry, agent: str) -> object:
     """Return what a toolset of an agent was made of: a built-in, a factory, or itself.
 
     Args:
         item: The entry of the agent's `toolsets`.
         toolset: The toolset.
         registry: Every name that the entry may be.
+        agent: The agent's name.
     """
     if isinstance(item, ToolsetRef):
         item = item.value or item.name
     if isinstance(item, str):
         found = registry.get(item)
-        item = found.value if found is not None else find_builtin(item)
+        item = found.value if found is not None else named_toolset(item, registry, agent)
     return toolset if isinstance(item, AbstractToolset) else item
 
 

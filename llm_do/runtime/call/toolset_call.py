@@ -108,7 +108,7 @@ async def find_toolset_call(ctx: CallContext, name: str, value: object) -> Async
         if toolset is None:
             continue
         if ctx.deps is not None:
-            toolset = toolset_in_call(toolset, origin_of(each, toolset, ctx.runtime.registry))
+            toolset = toolset_in_call(toolset, origin_of(each, toolset, ctx.runtime.registry, ctx.path))
         run = run_context(ctx, tool, call_deps(ctx))
         opened = await toolset.for_run(run)
         async with opened:
