@@ -6,7 +6,8 @@ rules and tools without a resolver.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import cast
 
 from llm_do.policy.commands.command_line import CommandSyntaxError, parse_line
 from llm_do.policy.tool_facts import ToolFacts
@@ -14,7 +15,7 @@ from llm_do.policy.urls.url import read_url
 from llm_do.policy.values import Host, Pipeline, Resolved
 from llm_do.text.globs import path_parts
 
-__all__ = ["read_host", "resolve_by_text", "split_command"]
+__all__ = ["attached_paths", "read_host", "resolve_by_text", "split_command"]
 
 
 def resolve_by_text(facts: ToolFacts, args: Mapping[str, object]) -> dict[str, Resolved]:
@@ -33,6 +34,32 @@ def resolve_by_text(facts: ToolFacts, args: Mapping[str, object]) -> dict[str, R
         resolve = resolvers.get(facts.argument_kind(name))
         if resolve is not None and value is not None:
             found[name] = resolve(value) if isinstance(value, str) else None
+    return found
+
+
+def attached_paths(facts: ToolFacts, args: Mapping[str, object]) -> dict[str, Resolved]:
+    """Return the paths of the files that a call of an agent or a flow attaches, which it thereby reads.
+
+    Only rules that deny or ask look at them.
+
+    Example:
+        >>> facts = ToolFacts("agent", reads=("attachments",))
+        >>> attached_paths(facts, {"input": "Compare.", "attachments": ["a.md", "b.md"]}), attached_paths(facts, {})
+        ({'attachments': ('a.md', 'b.md')}, {})
+    """
+    if not facts.reads_attachments:
+        return {}
+    found: dict[str, Resolved] = {}
+    for name in facts.reads:
+        value = args.get(name)
+        paths = [value] if isinstance(value, str) else value
+        if isinstance(paths, list | tuple):
+            every = cast("Sequence[object]", paths)
+            texts = tuple(path for path in every if isinstance(path, str))
+            if every:
+                found[name] = texts if len(texts) == len(every) else None
+        elif value is not None:
+            found[name] = None
     return found
 
 

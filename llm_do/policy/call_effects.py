@@ -45,7 +45,7 @@ def concerns(pattern: Pattern, facts: ToolFacts) -> bool:
         return True
     match pattern.action:
         case "files.read":
-            return any(name in facts.paths for name in facts.reads)
+            return facts.reads_attachments or any(name in facts.paths for name in facts.reads)
         case "files.write":
             return any(name in facts.paths for name in facts.writes)
         case _:
@@ -144,6 +144,10 @@ def _effects(
                 yield _CallEffect("files.read", every, name in folders)
             if name in call.writes:
                 yield _CallEffect("files.write", every, name in folders)
+    if call.kind in ("agent", "flow"):
+        for name in call.reads:
+            if name in call.restrictive:  # the files that it attaches
+                yield _CallEffect("files.read", others[name])
 
 
 def _of_commands(pipeline: Pipeline, folders: Sequence[list[str]]) -> Iterator[_CallEffect]:

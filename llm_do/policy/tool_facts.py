@@ -84,6 +84,11 @@ class ToolFacts:
         return self.arguments is None or all(name in self.arguments for name, _ in pattern.named)
 
     @property
+    def reads_attachments(self) -> bool:
+        """Whether what it reads are files that a call of an agent or a flow attaches."""
+        return self.kind in ("agent", "flow") and bool(self.reads)
+
+    @property
     def primary_arguments(self) -> tuple[str, ...]:
         """The primary arguments as a tuple, empty if there is none."""
         return _tuple(self.primary)

@@ -25,6 +25,7 @@ __all__ = [
     "Attachment",
     "PromptContent",
     "PromptInput",
+    "attaching_arguments",
     "describe_input",
     "input_names",
     "to_input",
@@ -90,6 +91,16 @@ class PromptInput(AgentArgs):
     def prompt_messages(self) -> list[PromptContent]:
         """Render the text, then one attachment per path."""
         return [self.input, *(Attachment(path) for path in self.attachments)]
+
+
+def attaching_arguments(model: type[BaseModel]) -> tuple[str, ...]:
+    """Return the names of an input's fields that are paths of files which the call then reads.
+
+    Example:
+        >>> attaching_arguments(PromptInput), attaching_arguments(AnyInput)
+        (('attachments',), ())
+    """
+    return ("attachments",) if issubclass(model, PromptInput) else ()
 
 
 class AnyInput(AgentArgs):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -26,6 +27,7 @@ from llm_do.models.providers.model_names import split_name
 from llm_do.project.agent_spec import SKILLS, AgentSpec, ToolsetRef, skills_of
 from llm_do.project.registry import NAME_PATTERN
 from llm_do.project.tools.builtin_toolsets import BUILTINS, DYNAMIC_AGENTS
+from llm_do.runtime.call.attached_files import attached_files
 from llm_do.runtime.context.call_context import CallContext, current_call
 from llm_do.runtime.context.session import Session
 from llm_do.runtime.tools.traits import BuiltinContext, ToolTraits
@@ -53,7 +55,10 @@ def dynamic_agents(ctx: BuiltinContext) -> FunctionToolset[Any]:
         restore=_register_again,
         undoable=True,
     )
-    call = ToolTraits(DYNAMIC_AGENTS["agent_call"], ctx.name, "agent_call", check=_check_before_asking)
+    facts = DYNAMIC_AGENTS["agent_call"]
+    call = ToolTraits(
+        facts, ctx.name, "agent_call", restrict=partial(attached_files, facts), check=_check_before_asking
+    )
     return FunctionToolset(
         [
             Tool(agent_create, metadata=create.metadata(), require_parameter_descriptions=True),

@@ -157,7 +157,7 @@ class Access:
             data: Any = json.loads(await request.body())
         except BadRequestError as error:
             return problem(error.status_code, error.message)
-        except ValueError:
+        except (ValueError, RecursionError):
             data = None
         key = cast("dict[str, Any]", data).get("key") if isinstance(data, dict) else None
         known, user = self._user_of(key) if isinstance(key, str) else (False, None)

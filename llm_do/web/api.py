@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -193,11 +193,14 @@ class Api:
         value = body.get("input")
         if value is not None and not isinstance(value, str | dict):
             raise BadRequestError("`input` has to be a text, or an object with the fields of the entry's input")
+        entry, user = text_of(body, "entry"), user_of(request)
+        if user is not None and project.attaches(cast("Any", value), entry):
+            raise BadRequestError("a user's key can't attach the project's files", 403)
         run_id = await project.start(
             value,
-            entry=text_of(body, "entry"),
+            entry=entry,
             thread=text_of(body, "thread"),
-            user=user_of(request),
+            user=user,
             durable=flag_of(body, "durable"),
         )
         place = {"Location": f"/api/runs/{run_id}"}

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
+
+from llm_do.text.strict_json import parse_strictly
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
 __all__ = ["BadRequestError", "flag_of", "json_body", "number_of", "text_of", "user_of"]
+
+
+_LONGEST_NUMBER = 9
 
 
 class BadRequestError(Exception):
@@ -44,9 +48,10 @@ async def json_body(request: Request, *known: str) -> dict[str, Any]:
         BadRequestError: It isn't one.
     """
     try:
-        body: object = json.loads(await request.body())
-    except (ValueError, RecursionError):
-        raise BadRequestError("the body is no JSON", 400) from None
+        body = parse_strictly((await request.body()).decode())
+    except (ValueError, RecursionError) as error:
+        why = f": {error}" if type(error) is ValueError else ""
+        raise BadRequestError(f"the body is no JSON{why}", 400) from None
     if not isinstance(body, dict):
         raise BadRequestError("the body has to be a JSON object")
     found = cast("dict[str, Any]", body)
@@ -91,7 +96,7 @@ def number_of(request: Request, name: str, default: int, most: int) -> int:
     text = request.query_params.get(name)
     if text is None:
         return default
-    if not text.isascii() or not text.isdecimal() or not 1 <= int(text[:10]) <= most:
+    if not text.isascii() or not text.isdecimal() or len(text) > _LONGEST_NUMBER or not 1 <= int(text) <= most:
         raise BadRequestError(f"`{name}` has to be a number from 1 to {most}")
     return int(text)
 

@@ -11,10 +11,10 @@ from collections.abc import AsyncIterator, Awaitable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from llm_do.errors import LlmDoError, UsageError
-from llm_do.project.inputs import PromptInput
+from llm_do.project.inputs import PromptInput, attaching_arguments
 from llm_do.project.project import Project
 from llm_do.project.store_location import is_own_file
 from llm_do.runtime.approval.broker import ApprovalCallback, RunApprovalPolicy
@@ -93,6 +93,13 @@ class ServedProject:
         models = {name: entry_for(self.project, registry, name, [], None).input_model for name in self.entries()[1:]}
         models[self.project.entry.name] = entry_for(self.project, registry, None, [], None).input_model
         return {name: model.model_json_schema() for name, model in models.items() if not issubclass(model, PromptInput)}
+
+    def attaches(self, input: Any, entry: str | None) -> bool:
+        """Whether an input would give a run files of the project."""
+        if not isinstance(input, dict):
+            return False
+        found = entry_for(self.project, self.project.registry, entry, [], None)
+        return any(cast("dict[str, object]", input).get(name) for name in attaching_arguments(found.input_model))
 
     async def run(self, run_id: str, user: str | None) -> RunRecord | None:
         """A run of a user by its id or a prefix of it."""

@@ -119,6 +119,13 @@ def test_a_wrong_key_gets_no_session(desk: Served, key: Any) -> None:
     assert "set-cookie" not in answer.headers
 
 
+def test_a_body_that_no_one_can_read_gets_no_session(desk: Served) -> None:
+    headers = {"Origin": desk.url, "Content-Type": "application/json"}
+    answer = httpx.post(f"{desk.url}/api/session", content=b"[" * 100_000, headers=headers, trust_env=False)
+
+    assert answer.status_code == 401
+
+
 @pytest.mark.parametrize(
     ("origin", "status"),
     [

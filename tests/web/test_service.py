@@ -206,6 +206,26 @@ def test_a_run_is_saved_as_a_test_of_its_project_by_its_owner_only(desk: Served)
     ann.close()
 
 
+def test_a_user_gets_no_files_of_the_project(tmp_path: Path) -> None:
+    """What a key's user names would be read with the permissions of the server's owner."""
+    root = write_desk(tmp_path / "desk")
+    (root / ".env").write_text("A_KEY=hidden-from-all\n")
+    with (
+        serving([root]) as desk,
+        httpx.Client(base_url=desk.url, headers={"Authorization": f"Bearer {ANN}"}, trust_env=False, timeout=30) as ann,
+    ):
+        for path in ("tools.py", ".env", ".llm-do/artifacts/a.txt"):
+            answer = ann.post("/api/runs", json={"entry": "shop", "input": {"input": "x", "attachments": [path]}})
+            assert (answer.status_code, "attach" in answer.json()["error"]["message"]) == (403, True)
+        assert ann.post("/api/runs", json={"entry": "shop", "input": {"input": "x", "attachments": []}}).is_success
+
+        told = [
+            desk.ended(desk.start(entry="shop", input={"input": "x", "attachments": [path]}))["run"]["status"]
+            for path in ("tools.py", ".env")
+        ]
+    assert told == ["completed", "invalid"]
+
+
 @pytest.mark.parametrize(
     ("body", "status"),
     [
@@ -213,6 +233,9 @@ def test_a_run_is_saved_as_a_test_of_its_project_by_its_owner_only(desk: Served)
         (b"{", 400),
         (b"[]", 422),
         (b"[" * 100_000, 400),
+        (b'{"input": "a", "input": "b"}', 400),
+        (b'{"input": {"input": NaN}}', 400),
+        (b'{"input": ' + b"9" * 5_000 + b"}", 400),
         (b'{"input": 7}', 422),
         (b'{"inputs": "x"}', 422),
         (b'{"entry": "nothing", "input": "x"}', 422),
@@ -235,7 +258,11 @@ def test_a_bad_request_says_what_is_wrong_and_begins_nothing(desk: Served, body:
 
 
 @pytest.mark.parametrize(
-    "path", ["/api/runs?limit=0", "/api/runs?limit=x", "/api/runs?limit=99999999999999", "/api/runs?status=odd"]
+    "path",
+    [
+        *("/api/runs?limit=0", "/api/runs?limit=x", "/api/runs?limit=99999999999999", "/api/runs?status=odd"),
+        f"/api/runs?limit={'1'.zfill(6_000)}",
+    ],
 )
 def test_a_bad_parameter_is_refused(desk: Served, path: str) -> None:
     assert desk.http.get(path).status_code == 422

@@ -20,7 +20,7 @@ from llm_do.policy.values import Effect, ToolKind
 from llm_do.project.agent_spec import AgentSpec, ToolsetRef
 from llm_do.project.flow_spec import FlowSpec
 from llm_do.project.gates import GatedToolset
-from llm_do.project.inputs import PromptInput
+from llm_do.project.inputs import PromptInput, attaching_arguments
 from llm_do.project.registry import Registered
 from llm_do.project.tools.builtin_toolsets import BuiltinToolset, find_builtin, known_tools, memory_scopes
 from llm_do.project.tools.declared_facts import facts_fault, toolset_facts
@@ -290,7 +290,8 @@ def _of_call(found: Registered, ref: ToolsetRef, origin: Origin) -> KnownTool:
     if found.kind == "flow":
         return KnownTool(_wire(ref, found.name), found.name, origin, ToolFacts("flow"))
     spec: AgentSpec = found.value
-    facts = ToolFacts("agent", arguments=tuple((spec.input_model or PromptInput).model_fields))
+    model = spec.input_model or PromptInput
+    facts = ToolFacts("agent", arguments=tuple(model.model_fields), reads=attaching_arguments(model))
     return KnownTool(_wire(ref, spec.name), spec.name, origin, facts, description=spec.description)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from llm_do._startup.frozen import frozen
 from llm_do.linker.analysis.inventory import KnownTool
-from llm_do.policy.arguments import resolve_by_text
+from llm_do.policy.arguments import attached_paths, resolve_by_text
 from llm_do.policy.call_effects import concerns
 from llm_do.policy.decision import decide
 from llm_do.policy.rules import Policy, Rule
@@ -87,6 +87,7 @@ def call_of(
         makers=makers,
         reads=tuple(facts.reads),
         writes=tuple(facts.writes),
+        restrictive=attached_paths(facts, args),
     )
 
 

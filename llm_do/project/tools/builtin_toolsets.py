@@ -103,7 +103,7 @@ DYNAMIC_AGENTS: Mapping[str, ToolFacts] = {
         "name",
         writes=["name"],
     ),
-    "agent_call": ToolFacts("agent", ("agent", "input", "attachments"), "agent"),
+    "agent_call": ToolFacts("agent", ("agent", "input", "attachments"), "agent", reads=["attachments"]),
 }
 
 ASK_USER: Mapping[str, ToolFacts] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidatorFunctionWrapHandler, WrapValidator
@@ -11,8 +12,9 @@ from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 from llm_do.policy.tool_facts import ToolFacts
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.flow_spec import FlowSpec
-from llm_do.project.inputs import PromptInput
+from llm_do.project.inputs import PromptInput, attaching_arguments
 from llm_do.project.registry import Registered, Registry
+from llm_do.runtime.call.attached_files import attached_files
 from llm_do.runtime.call.call_scope import CallSite
 from llm_do.runtime.call.invocation import invoke
 from llm_do.runtime.context.call_context import CallContext, current_call
@@ -49,6 +51,7 @@ def _tool(found: Registered, model: type[BaseModel], description: str, owner: Ab
     schema = model.model_json_schema()
     schema.pop("title", None)
     schema.pop("description", None)
+    facts = ToolFacts(cast("Any", found.kind), reads=attaching_arguments(model))
 
     async def call(args: dict[str, Any], ctx: RunContext[CallContext]) -> str:
         """Call it as a child of the call whose model asks; the id of the new call comes from the tool call's."""
@@ -65,7 +68,7 @@ def _tool(found: Registered, model: type[BaseModel], description: str, owner: Ab
             name=found.name,
             description=description,
             parameters_json_schema=schema,
-            metadata=ToolTraits(ToolFacts(cast("Any", found.kind)), tool=found.name).metadata(),
+            metadata=ToolTraits(facts, tool=found.name, restrict=partial(attached_files, facts)).metadata(),
         ),
         max_retries=0,
         args_validator=cast("Any", TypeAdapter(checked).validator),

@@ -10,9 +10,9 @@ from pydantic_ai.messages import UserContent
 
 from llm_do.concurrency.worker_threads import run_in_worker
 from llm_do.errors import InputError, LlmDoError
-from llm_do.files.local_folder import private_guard
 from llm_do.files.root import Root
 from llm_do.project.inputs import AgentArgs, Attachment
+from llm_do.runtime.call.attached_files import attachment_guard
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,7 +50,7 @@ def _read(attachment: Attachment, root: Path) -> BinaryContent:
     data = attachment.data
     if data is None:
         try:
-            data = Root(root).read(attachment.path, limit=ATTACHMENT_LIMIT + 1, guard=private_guard)
+            data = Root(root).read(attachment.path, limit=ATTACHMENT_LIMIT + 1, guard=attachment_guard)
         except LlmDoError as error:
             raise InputError(
                 f"can't attach {attachment.path!r}: {error.message}",

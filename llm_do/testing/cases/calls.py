@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from llm_do._startup.frozen import frozen
 from llm_do.linker.analysis.inventory import Inventory, KnownTool
-from llm_do.policy.arguments import resolve_by_text
+from llm_do.policy.arguments import attached_paths, resolve_by_text
 from llm_do.policy.matcher import matches
 from llm_do.policy.pattern import parse_pattern
 from llm_do.policy.tool_facts import ToolFacts
@@ -122,6 +122,7 @@ class CallPatterns:
             resolved=resolve_by_text(facts, args),
             reads=tuple(facts.reads),
             writes=tuple(facts.writes),
+            restrictive=attached_paths(facts, args),
         )
 
     def _known(self, call: Call) -> KnownTool | None:
