@@ -14,6 +14,7 @@ from typing import cast
 
 from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.diagnostic import Location
+from llm_do.formats.variables import references
 from llm_do.linker.analysis.inventory import Inventory, KnownTool
 from llm_do.linker.sources.file_lists import is_inside
 from llm_do.linker.sources.lock_source import read_lock
@@ -61,7 +62,9 @@ class Survey:
         records: The file of the folder whose recorded runs are continued.
         allowed: What needs no approval: rules that allow, modes, and what the lock allows.
         found: What a file of approvals in the folder would allow once the folder is trusted.
-        protected: Protected places that tools may change.
+        protected: Protected places that tools may read or change.
+        reaches: What its tools reach of this machine outside of the folder: files, private networks, and variables of
+            the environment that they send.
         packages: What it uses of installed packages.
         commands: Whether rules or modes allow commands.
     """
@@ -76,14 +79,18 @@ class Survey:
     allowed: tuple[Surveyed, ...] = ()
     found: tuple[Surveyed, ...] = ()
     protected: tuple[Surveyed, ...] = ()
+    reaches: tuple[Surveyed, ...] = ()
     packages: tuple[Surveyed, ...] = ()
     commands: bool = False
 
     @property
     def runs_something(self) -> bool:
-        """Whether a run starts or contacts something of the folder by itself, so that it needs trust first."""
+        """Whether a run starts or contacts something of the folder by itself, or gives it what is the person's own,
+        so that it needs trust first.
+        """
         contacts = self.servers or self.databases
-        return bool(self.python or contacts or self.records or self.protected or self.commands)
+        opens = self.protected or self.reaches
+        return bool(self.python or contacts or self.records or opens or self.commands)
 
 
 @frozen
@@ -123,6 +130,7 @@ def survey(
         databases=tuple(_databases(files)),
         allowed=tuple(dict.fromkeys(allowed)),
         protected=tuple(dict.fromkeys(_protected(configs))),
+        reaches=tuple(dict.fromkeys((*_reaches(files.root, configs), *_working_directory(files.root, agents)))),
         packages=tuple(map(Surveyed, dict.fromkeys(packages))),
         commands=commands,
     )
@@ -211,9 +219,38 @@ def _policy(files: ProjectFiles) -> Policy:
 
 def _protected(configs: Sequence[_Config]) -> Iterator[Surveyed]:
     for name, config, place in configs:
-        if config.get("type") == "filesystem" and not config.get("read_only"):
+        if config.get("type") == "filesystem":
             for glob in cast("Sequence[object]", config.get("allow_protected") or ()):
                 yield Surveyed(f"{name}: {glob}", _text(place))
+
+
+def _reaches(root: Path, configs: Sequence[_Config]) -> Iterator[Surveyed]:
+    """What tools reach outside of the folder, whatever is asked: a question about a URL says nothing of its headers."""
+    for name, config, place in configs:
+        if config.get("type") == "filesystem":
+            folder = str(config.get("root", "."))
+            if "\0" not in folder and not is_inside(root, folder):
+                does = "reads" if config.get("read_only") else "reads and changes"
+                yield Surveyed(f"{name}: {does} files in {os.path.realpath(root / folder)}", _text(place))
+        elif config.get("type") == "http":
+            for header, value in cast("Mapping[str, object]", config.get("headers") or {}).items():
+                if any(references(str(value))):
+                    yield Surveyed(f"{name}: sends {header}: {value} to {config.get('base_url')}", _text(place))
+            for host in cast("Sequence[object]", config.get("private") or ()):
+                yield Surveyed(f"{name}: requests {host}", _text(place))
+
+
+def _working_directory(root: Path, agents: Sequence[AgentSpec]) -> Iterator[Surveyed]:
+    """Files of the directory that a command was started in, if it isn't the project's."""
+    here = os.path.realpath(".")
+    if Path(here).is_relative_to(os.path.realpath(root)):
+        return
+    for spec in agents:
+        for item in spec.toolsets:
+            name = item.name if isinstance(item, ToolsetRef) else item
+            if isinstance(name, str) and name.startswith("filesystem_cwd"):
+                does = "reads" if name.endswith("_ro") else "reads and changes"
+                yield Surveyed(f"{name}: {does} files in {here}", _text(spec.place))
 
 
 def _text(place: Location | None) -> str:

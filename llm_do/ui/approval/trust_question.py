@@ -94,7 +94,8 @@ def _head(seen: Survey, frame: Frame, *, looks: bool) -> list[str]:
         "runs commands that it allows": seen.commands,
         "continues what is recorded in it": seen.records,
         "contacts a database that it names": seen.databases,
-        "runs tools that may change protected files": seen.protected,
+        "runs tools that may read or change protected files": seen.protected,
+        "runs tools that reach beyond it": seen.reaches,
     }
     what = next(text for text, found in does.items() if found)
     return [
@@ -121,7 +122,8 @@ def _groups(seen: Survey) -> Iterator[tuple[str, Sequence[Surveyed], str]]:
     yield "continues by the answers and files that are recorded in", seen.records, "warn"
     yield "allowed without asking you", seen.allowed, "warn"
     yield "allowed too once you trust it", seen.found, "warn"
-    yield "protected files that it may change", seen.protected, "bad"
+    yield "protected files that it may read or change", seen.protected, "bad"
+    yield "reaches beyond this folder", seen.reaches, "bad"
 
 
 def _lists(seen: Survey, frame: Frame, *, complete: bool) -> list[str]:
