@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -17,11 +18,12 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from llm_do.files.changes.change_record import FileKey
+from llm_do.files.changes.change_record import ChangedFile, ChangeRecord, FileKey
+from llm_do.files.changes.file_states import MISSING, FileState
 from llm_do.files.changes.keeping import kept_by
 from llm_do.files.changes.kept_folder import KeptFolder
 from llm_do.files.changes.run_keeper import RunKeeper
-from llm_do.files.changes.undo_plan import plan_last
+from llm_do.files.changes.undo_plan import left_to_undo, plan_last
 from llm_do.files.changes.undoing import undo
 from llm_do.files.refusals import FileRefusedError
 from llm_do.files.root import Root
@@ -244,6 +246,11 @@ RECORD = {"run": "run", "of": None, "time": 0}
         {"path": "a", "before": None},
         {"path": "a", "time": "soon"},
         {"path": "a", "n": []},
+        {"path": "a", "n": math.inf},
+        {"path": "a", "time": math.nan},
+        {"path": "a", "time": 10**400},
+        {"path": "a", "before": {"kind": "file", "sha256": "", "size": 10**400, "mode": None}},
+        {"path": "a", "before": {"kind": "file", "sha256": "", "size": -1, "mode": None}},
     ],
     ids=lambda line: json.dumps(line),
 )
@@ -255,6 +262,17 @@ def test_a_record_that_no_run_can_have_written_restores_nothing(tmp_path: Path, 
 
     [record] = KeptFolder(tmp_path).records()
     assert record.files == {}
+    changed_by(tmp_path, lambda tools: tools.write_file("b", "it prevents no change either"))
+    assert (tmp_path / "b").exists()
+
+
+def test_long_chains_and_circles_of_undos_end() -> None:
+    files = {FileKey("a"): ChangedFile(MISSING, after=[FileState("folder")])}
+    records = [ChangeRecord(str(n), str(n - 1) if n else None, files=files) for n in range(5_001)]
+    left = left_to_undo(records)
+    assert [len(left[str(n)]) for n in (0, 1, 5_000)] == [1, 0, 1]
+    left = left_to_undo([ChangeRecord("a", "b", files=files), ChangeRecord("b", "a", files=files)])
+    assert left.keys() == {"a", "b"}
 
 
 def test_a_content_that_was_damaged_is_not_restored(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ A folder may come from somebody else, and so may its records: lines that can't b
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -123,7 +124,7 @@ def read_record(data: bytes) -> ChangeRecord | None:
             continue
         try:
             _add(record, values, open_changes)
-        except (ValueError, TypeError, LookupError):
+        except (ValueError, TypeError, LookupError, OverflowError):
             continue
     return record
 
@@ -139,6 +140,8 @@ def _add(record: ChangeRecord, values: dict[str, Any], open_changes: dict[int, F
     if "n" in values:
         key = FileKey(str(values["path"]), None if values["root"] is None else str(values["root"]))
         number, after, moment = int(values["n"]), FileState.from_dict(values["after"]), float(values["time"])
+        if not math.isfinite(moment):
+            raise ValueError("no moment")
         record.last = max(record.last, number)
         if not key.is_valid:
             return

@@ -16,6 +16,9 @@ __all__ = ["LARGEST", "MISSING", "FileState", "content_digest", "read_state", "s
 LARGEST = 32 * 1024 * 1024
 """The size in bytes of the largest file whose content is compared and kept."""
 
+_LARGEST_SIZE = 2**63 - 1
+"""What a file system can have; more would only overflow."""
+
 StateKind = Literal["missing", "file", "link", "folder", "other"]
 
 
@@ -73,6 +76,8 @@ class FileState:
         kind, mode = found.get("kind"), found.get("mode")
         digest, size, target = found.get("sha256", ""), found.get("size", 0), found.get("target", "")
         if kind not in get_args(StateKind) or type(size) is not int or type(mode) not in (int, type(None)):
+            raise ValueError("not a state")
+        if not 0 <= size <= _LARGEST_SIZE:
             raise ValueError("not a state")
         if not isinstance(digest, str) or not isinstance(target, str) or (digest and not _is_digest(digest)):
             raise ValueError("not a state")

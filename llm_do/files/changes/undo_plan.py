@@ -106,22 +106,26 @@ def left_to_undo(records: Sequence[ChangeRecord]) -> dict[str, Mapping[FileKey, 
     for record in records:
         if record.of is not None:
             undos.setdefault(record.of, []).append(record)
-    left: dict[str, dict[FileKey, ChangedFile]] = {}
-
-    def find(record: ChangeRecord) -> Mapping[FileKey, ChangedFile]:
-        if record.id not in left:
-            left[record.id] = {}  # records that came with a folder may name each other
-            undone = [find(undo) for undo in undos.get(record.id, ())]
-            left[record.id] = {
-                key: file
-                for key, file in record.files.items()
-                # A run that goes on after it was undone may change a file again.
-                if not file.is_as_before
-                and not any(key in files and files[key].changed >= file.changed for files in undone)
-            }
-        return left[record.id]
-
-    return {record.id: find(record) for record in records}
+    left: dict[str, Mapping[FileKey, ChangedFile]] = {}
+    todo, begun = list(records), set[str]()
+    while todo:  # undos of undos may form long chains
+        record = todo[-1]
+        # Records that came with a folder may name each other.
+        waiting = [undo for undo in undos.get(record.id, ()) if undo.id not in begun]
+        begun.add(record.id)
+        if waiting:
+            todo += waiting
+            continue
+        todo.pop()
+        undone = [left.get(undo.id, {}) for undo in undos.get(record.id, ())]
+        left[record.id] = {
+            key: file
+            for key, file in record.files.items()
+            # A run that goes on after it was undone may change a file again.
+            if not file.is_as_before
+            and not any(key in files and files[key].changed >= file.changed for files in undone)
+        }
+    return {record.id: left[record.id] for record in records}
 
 
 def plan_last(
