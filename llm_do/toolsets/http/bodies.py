@@ -35,9 +35,10 @@ def body_text(found: Exchange) -> tuple[str, str | None]:
         >>> body_text(Exchange(200, "image/png", None, b"\\x89PNG\\0", False))
         ('', 'the body of 5 bytes (image/png) is not text')
     """
-    kind = found.content_type.partition(";")[0].strip()
+    content_type = found.content_type.lower()
+    kind = content_type.partition(";")[0].strip()
     size = f"the first {len(found.body):,} bytes" if found.cut else f"{len(found.body):,} bytes"
-    encoding = _encoding(found.content_type)
+    encoding = _encoding(content_type)
     is_text = _TEXTUAL.fullmatch(kind) is not None or kind in _UNKNOWN
     if not found.body:
         return "", "the body was not read to its end" if found.cut else None

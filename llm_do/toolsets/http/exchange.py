@@ -35,7 +35,7 @@ class Exchange:
 
     Args:
         status: The HTTP status.
-        content_type: The media type as the server gives it, in lower case and with its parameters; empty without one.
+        content_type: The media type as the server gives it, with its parameters; empty without one.
         location: Where a redirect leads; None if it is none.
         body: The body, as far as it was read.
         cut: Whether there is more of it.
@@ -102,7 +102,7 @@ async def _exchange(
         finally:
             await response.aclose()
     location = response.headers.get("location") if response.status_code in _REDIRECTS else None
-    return Exchange(response.status_code, response.headers.get("content-type", "").lower(), location, read, cut)
+    return Exchange(response.status_code, response.headers.get("content-type", ""), location, read, cut)
 
 
 _REDIRECTS = (301, 302, 303, 307, 308)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from html import escape
 from typing import Annotated, Any, Literal, NotRequired
 from urllib.parse import quote, urljoin
 
@@ -204,25 +205,28 @@ class HttpTools:
         self, ctx: RunContext[CallContext], args: Mapping[str, Any], found: Exchange, target: Target, note: str
     ) -> HttpResult:
         text, missing = body_text(found)
-        kind = self._redact(found.content_type[:_SHOWN])
+        kind = self._redact(found.content_type)  # as it was sent: in lower case, no secret would be recognised
+        kind = (kind if kind != found.content_type else kind.lower())[:_SHOWN]
         # The parts of the result stay apart if the body is too long; it is kept in a file.
         room = ctx.deps.runtime.config.settings.max_result_bytes * 3 // 4
         keep = partial(save_artifact, ctx.deps.project, f"{ctx.tool_name}-{ctx.tool_call_id}")
-        body = (await limit_result(self._redact(text), room, keep)).for_model
+        body = (await limit_result(self._redact(text, cut=found.cut), room, keep)).for_model
         result = HttpResult(status=found.status, content_type=kind, body=str(body))
         if target.text != read_target(args["url"]).text:
             result["url"] = target.text
         if found.location is not None:
-            result["location"] = self._redact(found.location[:2_000])
+            result["location"] = self._redact(found.location)[:2_000]
         if note or missing:
             result["note"] = "; ".join(filter(None, (note, missing)))
         return result
 
-    def _redact(self, text: str) -> str:
-        """Remove the secrets of the headers from what a server sends back."""
+    def _redact(self, text: str, *, cut: bool = False) -> str:
+        """Remove the secrets of the headers from what a server sends back, whose end may be missing."""
         for value, name in sorted(secret_values(self._config).items(), key=lambda item: -len(item[0])):
-            for form in dict.fromkeys((value, json.dumps(value)[1:-1], quote(value, safe=""), quote(value))):
+            for form in _forms(value):
                 text = text.replace(form, f"[redacted {name}]")
+                shown = next((size for size in range(len(form) - 1, 3, -1) if cut and text.endswith(form[:size])), 0)
+                text = f"{text[:-shown]}[redacted {name}]" if shown else text
         return text
 
     def traits(self, tool: str) -> ToolTraits:
@@ -244,6 +248,13 @@ def http_toolset(name: str, config: HttpConfig) -> FunctionToolset[Any]:
         for tool in built:
             tool.description = f"{tool.description} URLs have to begin with {config.base_url}."
     return FunctionToolset(built, id=name)
+
+
+def _forms(value: str) -> Sequence[str]:
+    """The spellings in which servers repeat a text: in JSON, in HTML and in URLs."""
+    data, encoded = json.dumps(value)[1:-1], (quote(value, safe=""), quote(value))
+    lower = (re.sub(r"%[0-9A-F]{2}", lambda found: found[0].lower(), text) for text in encoded)
+    return list(dict.fromkeys((value, data, data.replace("/", "\\/"), escape(value), *encoded, *lower)))
 
 
 def _describe(args: Mapping[str, Any]) -> str:
