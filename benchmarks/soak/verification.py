@@ -17,6 +17,9 @@ from llm_do.threads.sql.sql_store import SqlStore
 
 __all__ = ["Verdict", "verify"]
 
+UNSURE = "whether it had an effect isn't known"
+"""What a model is told of a call that was in flight at a kill, and repeats."""
+
 ENDINGS = ("run_finished", "run_failed")
 
 
@@ -68,13 +71,15 @@ def _check_outcomes(
     still = [run.id for run in runs.values() if run.status not in EXIT_CODES or run.status == "suspended"]
     verdict.expect("runs without an outcome", still, len(runs))
     completed = [one for one in accepted if one.status == "completed"]
-    no_effect = [one for one in completed if not effects.get(one.word)]
-    verdict.expect("completed inputs without their effect", no_effect, len(completed))
     outputs = [one for one in completed if one.output is not None]
-    unsure = [one for one in outputs if one.output != expected(one.word)]
-    told = [one for one in unsure if "whether" in str(one.output).lower() or "known" in str(one.output).lower()]
+    told = [one for one in outputs if UNSURE in str(one.output)]
     verdict.counts["calls in flight at a kill, told to the model"] = len(told)
-    verdict.expect("wrong outputs", [one for one in unsure if one not in told], len(outputs))
+    verdict.expect(
+        "wrong outputs", [o for o in outputs if o not in told and o.output != expected(o.word)], len(outputs)
+    )
+    # Whether a call that was in flight had its effect is what isn't known.
+    no_effect = [one for one in completed if one not in told and not effects.get(one.word)]
+    verdict.expect("completed inputs without their effect", no_effect, len(completed))
     failing = [one for one in accepted if expected(one.word) is None]
     verdict.expect("effects of inputs that fail before them", [o for o in failing if effects.get(o.word)], len(failing))
 

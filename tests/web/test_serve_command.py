@@ -67,3 +67,31 @@ def test_it_prints_one_address_and_ends_its_runs_when_it_is_interrupted(tmp_path
     assert err.splitlines() == ["serving desk; end it with Ctrl-C"]
     listed = run_forked("runs", "list", "--format", "json", cwd=root).json
     assert [(each["run_id"], each["status"]) for each in listed] == [(run, "interrupted")]
+
+
+@pytest.mark.slow
+def test_it_collects_what_runs_leave(tmp_path: Path) -> None:
+    """It may serve for months: with the collector off, as while a command starts, runs would stay in memory."""
+    (tmp_path / "project.json").write_text(
+        '{"version": 1, "entry": {"function": "work.py:main"}, "python_files": ["work.py"]}'
+    )
+    (tmp_path / "work.py").write_text(
+        "import gc\nfrom pathlib import Path\n\n\nasync def main(input, ctx):\n"
+        "    Path('collects.new').write_text(str(gc.isenabled()))\n"
+        "    Path('collects.new').rename('collects')\n    return 'done'\n"
+    )
+    words = [sys.executable, "-m", "llm_do", "serve", ".", "--port", "0", "--no-browser", "--trust"]
+    pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    process: Any = subprocess.Popen(words, **pipes, cwd=tmp_path, text=True)
+    try:
+        base, _, key = process.stdout.readline().strip().partition("/#key=")
+        headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+        asked = urllib.request.Request(f"{base}/api/runs", b'{"input": "go"}', headers)
+        with urllib.request.urlopen(asked) as answer:
+            assert answer.status == 201
+        wait_for((tmp_path / "collects").exists)
+    finally:
+        process.kill()
+        process.communicate()
+
+    assert (tmp_path / "collects").read_text() == "True"

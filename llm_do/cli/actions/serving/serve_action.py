@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from llm_do._extras import missing_extra
+from llm_do._startup.process import resume_collector
 from llm_do.cli.actions.admission import admit
 from llm_do.cli.arguments.target import project_at
 from llm_do.cli.process.streams import claim_stdout, warn
@@ -66,6 +67,7 @@ def serve_projects(
         raise UsageError(f"port {port} can't be used: {error.strerror or error}", hint=hint) from error
     with listening:
         service = Service(projects, hosts=hosts)
+        resume_collector()  # runs leave cycles, and it may serve for months
         address = f"http://127.0.0.1:{listening.getsockname()[1]}/#key={service.key}"
         results.write(f"{address}\n")
         warn(f"serving {', '.join(each.name for each in service.projects)}; end it with Ctrl-C")

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from llm_do._startup.process import resume_collector
 from llm_do.cli.actions.testing.action import LinkedTests, ReportTarget, link_tests, run_linked
 from llm_do.cli.process.streams import Results, warn
 from llm_do.errors import UsageError
@@ -50,6 +51,7 @@ class _Watching:
         self._last_code = 0
 
     def run(self) -> int:
+        resume_collector()  # each run links anew, and it may watch for days
         code = 0
         try:
             code = self._start()
