@@ -13,6 +13,7 @@ BROKEN = os.fsdecode(b"h\xffi")
 
 
 @pytest.mark.parametrize("args", [[BROKEN], ["hi", "--thread", BROKEN], ["hi", "--user", BROKEN]])
+@pytest.mark.slow
 def test_an_argument_that_is_not_utf8_is_a_usage_error(tmp_path: Path, args: list[str]) -> None:
     write_project(tmp_path)
     ended = run_forked("run", str(tmp_path), *args, "--output", "json")

@@ -246,6 +246,7 @@ def test_urls_that_lead_inside_or_mean_two_things_are_refused(
     assert len(found) > 60
 
 
+@pytest.mark.slow
 def test_what_servers_send_is_bounded_and_no_redirect_leads_away(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATTACKED_LOGIN", SECRET)
     options = {

@@ -135,6 +135,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.slow
 def test_what_cannot_be_mapped_is_said_before_anything_runs(tmp_path: Path) -> None:
     calls: dict[str, Any] = {}
     for name, (args, text, _) in REFUSED.items():

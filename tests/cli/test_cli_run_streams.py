@@ -107,6 +107,7 @@ def test_a_pipe_closed_between_events_is_not_an_error_and_a_full_disk_is(project
         assert full.stderr.startswith(b"error: the result can't be written to stdout: ")
 
 
+@pytest.mark.slow
 def test_waiting_for_stdin_is_announced(project: Callable[..., Path]) -> None:
     root = project()
     process = start_process(["run"], root, stdin=subprocess.PIPE)
@@ -127,6 +128,7 @@ MANIFEST = """\
 """
 
 
+@pytest.mark.slow
 def test_input_comes_from_arguments_then_stdin_then_the_manifest(project: Callable[..., Path], tmp_path: Path) -> None:
     root = project(manifest=MANIFEST.replace("ALLOWED", "true"))
     (root / "inner").mkdir()

@@ -86,6 +86,7 @@ def test_one_long_name_does_not_widen_the_columns_of_a_list(project: Callable[..
     assert json.loads(run_forked("threads", "list", "--json", cwd=root).out)[0]["id"] == "x" * 200
 
 
+@pytest.mark.slow
 def test_an_import_announces_that_it_waits_for_stdin_and_ends_on_ctrl_c(project: Callable[..., Path]) -> None:
     process = start_process(["threads", "import", "-"], project(), stdin=subprocess.PIPE)
     assert process.stderr is not None

@@ -66,6 +66,7 @@ def test_it_ends_when_its_client_does_and_at_a_signal(tmp_path: Path) -> None:
     assert (process.returncode, out, err) == (143, b"", b"")
 
 
+@pytest.mark.slow
 def test_what_is_wrong_before_it_serves_is_reported_on_stderr(tmp_path: Path) -> None:
     root = write_project(tmp_path, ANSWERS)
     for args, code, text in (

@@ -256,6 +256,7 @@ def test_a_server_receives_only_the_configured_environment(tmp_path: Path, monke
         ({"env": {"TOKEN": "${NOT_SET_ANYWHERE}"}}, ["NOT_SET_ANYWHERE is not set"]),
     ],
 )
+@pytest.mark.slow
 def test_a_required_server_that_does_not_start_ends_the_run_with_a_reason(
     tmp_path: Path, config: dict[str, Any], says: list[str]
 ) -> None:
@@ -303,6 +304,7 @@ def test_parallel_calls_to_a_dying_server_all_end_and_the_next_call_restarts_it(
 LONGER = (1, 5, 25)
 
 
+@pytest.mark.slow
 def test_a_server_that_hangs_on_startup_times_out(tmp_path: Path) -> None:
     for seconds in LONGER:
         result = carry_out(runtime(tmp_path, call("small_add"), command=command("hangs"), timeout=seconds))
@@ -313,6 +315,7 @@ def test_a_server_that_hangs_on_startup_times_out(tmp_path: Path) -> None:
     pytest.fail(str(result.error))
 
 
+@pytest.mark.slow
 def test_a_call_that_hangs_times_out(tmp_path: Path) -> None:
     for seconds in LONGER:
         result = carry_out(runtime(tmp_path, call("small_slow"), timeout=seconds))

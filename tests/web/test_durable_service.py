@@ -177,6 +177,7 @@ def test_the_projects_own_mode_answers_where_it_has_one(tmp_path: Path) -> None:
     assert result["status"] == "denied"
 
 
+@pytest.mark.slow
 def test_a_run_is_continued_with_the_limits_of_its_agents(root: Path) -> None:
     (root / "clerk.agent").write_text(
         "---\nname: clerk\ntools: [send]\nmax_steps: 2\n---\nSend letters.\n", encoding="utf-8"

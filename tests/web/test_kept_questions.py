@@ -166,6 +166,7 @@ def test_an_agents_question_of_a_durable_run_is_answered_with_a_text(desk: Serve
     assert desk.answer(run, question, "red").json()["error"]["answered"]["answer"] == "blue"
 
 
+@pytest.mark.slow
 def test_an_answer_while_a_run_is_being_suspended_is_not_lost(desk: Served) -> None:
     for _ in range(8):  # each is answered at another moment of its suspension
         run = desk.start(input="Hello", durable=True)

@@ -67,6 +67,7 @@ def test_no_attack_gets_anything(backend: str, rules: str, base: Path) -> None:
     assert got(rules, base, read_attacks(LISTS[rules]), names=backend == "bubblewrap") == {}
 
 
+@pytest.mark.slow
 def test_what_gets_through_is_noticed(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nothing = SandboxStatus(active=False, backend=None, reason="")
     monkeypatch.setattr("llm_do.toolsets.shell.sandbox.command_sandbox.status", lambda: nothing)

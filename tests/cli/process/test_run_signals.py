@@ -115,6 +115,7 @@ def _alive(process: int) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_a_signal_before_the_run_starts_prints_no_error(project: Callable[..., Path]) -> None:
     root = project()
     process = start_process(["run", "--output", "json"], root, stdin=subprocess.PIPE)

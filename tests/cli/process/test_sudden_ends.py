@@ -248,6 +248,7 @@ def test_an_interrupted_run_says_so_in_one_line_where_no_terminal_shows_it(
     assert [line for line in err.splitlines() if "interrupted by" in line] == [f"interrupted by {number.name}"]
 
 
+@pytest.mark.slow
 def test_an_interrupted_wait_for_input_says_so_too(project: Callable[..., Path]) -> None:
     process = start_process(["run"], project(), stdin=subprocess.PIPE)
     assert process.stderr is not None

@@ -214,6 +214,7 @@ def test_the_proposed_rule_is_prefilled_and_can_be_edited(terminal: Callable[...
     assert screen.lines[-2] == "over"
 
 
+@pytest.mark.slow
 def test_enter_accepts_the_proposed_rule_and_ctrl_c_ends_the_run(terminal: Callable[..., Screen]) -> None:
     first = terminal(ASK)
     first.wait("\r\nallow? ")

@@ -40,6 +40,7 @@ def save(path: Path, text: str) -> None:
     other.replace(path)
 
 
+@pytest.mark.slow
 def test_a_change_runs_what_it_reaches_and_ctrl_c_ends_with_the_last_exit_code(root: Path) -> None:
     screen = Screen(["test", "-j", "1", "--watch"], root)
     screen.wait("2 passed")

@@ -255,6 +255,7 @@ def test_what_a_lock_that_came_with_the_folder_allows_is_asked_about(
     assert child.end() == 3
 
 
+@pytest.mark.slow
 def test_a_new_project_is_trusted_but_not_one_among_other_files(
     tmp_path: Path, terminal: Callable[..., Screen], state: dict[str, str | None]
 ) -> None:

@@ -168,6 +168,7 @@ time.sleep(60)
 """
 
 
+@pytest.mark.slow
 def test_a_timeout_leaves_no_process_behind_whatever_it_ignores(shell: FunctionToolset[Any], tmp_path: Path) -> None:
     (tmp_path / "stubborn.py").write_text(STUBBORN)
     pids = [int(pid) for pid in timed_out(shell, f"{PYTHON} stubborn.py ready")[:3]]
@@ -175,6 +176,7 @@ def test_a_timeout_leaves_no_process_behind_whatever_it_ignores(shell: FunctionT
     assert all(is_gone(pid) for pid in pids)
 
 
+@pytest.mark.slow
 def test_a_cancelled_call_leaves_no_process_behind(shell: FunctionToolset[Any], tmp_path: Path) -> None:
     (tmp_path / "stubborn.py").write_text(
         STUBBORN.replace("print(", "print(file=open('pids', 'w'), *(").replace("flush=True)", ")); sys.stdout.flush()")
@@ -194,6 +196,7 @@ def test_a_cancelled_call_leaves_no_process_behind(shell: FunctionToolset[Any], 
     assert all(is_gone(pid) for pid in pids)
 
 
+@pytest.mark.slow
 def test_background_processes_of_a_command_do_not_delay_it_and_are_killed(shell: FunctionToolset[Any]) -> None:
     code = 'import subprocess; print(subprocess.Popen(["sleep", "60"]).pid)'
     started = time.monotonic()
