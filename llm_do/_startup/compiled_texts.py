@@ -1,7 +1,7 @@
 """Compiled texts of the standard library's making, kept from one process to the next beside this module's bytecode.
 
 `dataclasses` writes a class's methods as text, and `typing` compiles each annotation that is text. Importing PydanticAI
-and an SDK compiles five thousand such texts, anew in each process, although no module has changed. Here the two get the
+and an SDK compiles five thousand such texts in each process, although no module has changed. Here the two get the
 code object that `compile` has made of the very same text before. What they do with it is left to them.
 """
 
@@ -29,14 +29,14 @@ FEW = 50
 """New texts that aren't worth writing a file for."""
 
 MOST = 20_000
-"""Texts in a file; beyond, it begins anew."""
+"""Texts in a file; beyond, the file is begun again."""
 
 
 class CompiledTexts:
     """The texts that have been compiled, each with its code.
 
     Args:
-        file: Where they are kept; one that can't be read or written is as good as none.
+        file: Where they are kept; one that can't be read or written is ignored.
 
     Example:
         >>> texts = CompiledTexts(Path("/nowhere"))

@@ -91,7 +91,7 @@ class ImportPlan:
 
     Args:
         files: The texts of files, by path below the project's folder.
-        notes: What can't be said, in the order of the files.
+        notes: What couldn't be converted, in the order of the files.
         refused: Why files can't be imported, as the end of a sentence about each.
         others: Why files are no agents at all.
         skills: The folders of skills, below the project's folder, by their source.

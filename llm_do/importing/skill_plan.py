@@ -31,7 +31,7 @@ class SkillPlan:
         folders: The folder of each, below the project's, by its source.
         texts: The text of its `SKILL.md`, by its source.
         names: The folders by the names that their writers gave them.
-        notes: What can't be said, each with its file.
+        notes: What couldn't be converted, each with its file.
         refused: Why files can't be imported, as the end of a sentence about each.
     """
 

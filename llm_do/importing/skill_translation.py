@@ -44,7 +44,7 @@ class SkillDraft:
         name: Its name, valid, but maybe not its own among others.
         written: The name that its writer gave it.
         text: The text of its `SKILL.md`.
-        notes: What can't be said of it.
+        notes: What couldn't be converted.
         is_kept: Whether a model may load it at all.
     """
 

@@ -68,7 +68,7 @@ class Granted:
         others: `shell`, `http`, `web_search`, `todo`, `ask_user` and `skills`.
         agents: Agents that it may call.
         servers: Tools of MCP servers, each as the server's name and the tool's; `*` stands for all of its tools.
-        notes: What can't be said, a sentence each.
+        notes: What couldn't be converted, a sentence each.
         skills: Skills that it may load, if not all of them.
     """
 

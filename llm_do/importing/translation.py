@@ -81,7 +81,7 @@ class Draft:
         skills_line: The line of its skills.
         tools_line: The line of its tools.
         model_line: The line of its model.
-        notes: What can't be said of it.
+        notes: What couldn't be converted.
     """
 
     name: str

@@ -63,7 +63,7 @@ def test_several_subagents_become_a_project_that_passes_check(repository: Path) 
 def test_what_can_not_be_said_is_listed_with_its_place(repository: Path) -> None:
     lines = run_forked("import", ".claude/agents", cwd=repository).err.splitlines()
 
-    assert lines[0] == "what could not be converted, or is said in another way:"
+    assert lines[0] == "not converted, or converted to something else:"
     assert "  .claude/agents/reviewer.md:4: the tool `Telepathy` is unknown and left out" in lines
     assert (
         "  `color` is left out: it is for people (.claude/agents/reviewer.md:6, .claude/agents/team/writer.md:5)"

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.cli_processes import run_forked
 from tests.web.page_support import chromium, visitors
-from tests.web.served import KEY, Served, serving, wait_for, write_desk
+from tests.web.served import KEY, Served, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -21,17 +21,6 @@ Visit = Callable[..., Any]
 def browser() -> Iterator[Any]:
     with chromium() as started:
         yield started
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return write_desk(tmp_path / "desk")
-
-
-@pytest.fixture
-def desk(root: Path) -> Iterator[Served]:
-    with serving([root]) as found:
-        yield found
 
 
 @pytest.fixture

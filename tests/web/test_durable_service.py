@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,17 +15,6 @@ from tests.web.served import Served, serving, wait_for, write_desk
 
 if TYPE_CHECKING:
     from tests.support.postgres import Server
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return write_desk(tmp_path / "desk")
-
-
-@pytest.fixture
-def desk(root: Path) -> Iterator[Served]:
-    with serving([root]) as found:
-        yield found
 
 
 def test_a_durable_run_is_begun_waits_with_nothing_running_and_is_continued(root: Path, desk: Served) -> None:

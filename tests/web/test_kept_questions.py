@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +12,7 @@ import pytest
 
 from tests.cli.cli_processes import run_forked
 from tests.web.durable_support import command, events_of, status_of, suspended
-from tests.web.served import ANN, Served, httpx, serving, wait_for, write_desk
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return write_desk(tmp_path / "desk")
-
-
-@pytest.fixture
-def desk(root: Path) -> Iterator[Served]:
-    with serving([root]) as found:
-        yield found
+from tests.web.served import ANN, Served, httpx, serving, wait_for
 
 
 def test_a_question_of_a_run_that_no_process_has_is_answered_and_the_run_continues(root: Path, desk: Served) -> None:

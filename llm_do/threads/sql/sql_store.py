@@ -300,7 +300,7 @@ class SqlStore:
     async def prune_runs(self, before: float, *, dry_run: bool = False) -> int:
         """Delete the record of runs that ended before a time: events, requests, steps, and what is kept to undo them.
 
-        What was said on threads is kept, as long as the threads are. A batch of `llm-do map` goes as a whole, once all
+        Threads keep their messages until they are deleted. A batch of `llm-do map` goes as a whole, once all
         of its inputs have ended before that time, since inputs without a run would be run again. Other processes may
         go on using the store.
 

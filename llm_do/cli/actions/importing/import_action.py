@@ -36,7 +36,7 @@ class Imported:
         written: The files that were written, relative to the folder.
         unchanged: Those that were there already, with the same text.
         refused: Why files weren't imported or written, as the end of a sentence about each.
-        notes: What can't be said, the files of skills included.
+        notes: What couldn't be converted, the files of skills included.
         unlisted: Whether the manifest doesn't list the agents.
         unlisted_skills: Whether it doesn't list the skills.
     """
@@ -66,7 +66,7 @@ class Imported:
         for file, reason in self.refused.items():
             yield sanitize(f"not imported: {file} {reason}")
         if self.notes:
-            yield "what could not be converted, or is said in another way:"
+            yield "not converted, or converted to something else:"
             yield from _note_lines(self.notes)
         if self.plan.others:
             yield sanitize(f"no agents: {_some(list(self.plan.others))}")

@@ -66,7 +66,7 @@ def _works(db: Database, batch: str) -> bool:
 
 
 def delete(db: Database, runs: Sequence[str]) -> None:
-    """Delete runs with their events, requests, steps and questions; what they said on their threads stays."""
+    """Delete runs with their events, requests, steps and questions; threads keep their messages."""
     if not runs:
         return
     marks = ", ".join("?" * len(runs))
