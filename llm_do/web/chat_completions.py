@@ -107,6 +107,11 @@ class _Asked:
         found = [_with_text(each) for each in cast("list[dict[str, Any]]", messages)]
         if not found or found[-1].get("role") != "user":
             raise BadRequestError("the last message has to be the user's", 400)
+        if missing := _without_result(found[:-1]):
+            calls = ", ".join(map(repr, missing))
+            raise BadRequestError(
+                f"the results of calls are missing: {calls}; add a message with role 'tool' for each", 400
+            )
         for name in NOT_HERE:
             if body.get(name):
                 raise BadRequestError(f"an agent doesn't take {name!r}: it has its own tools and output", 400)
@@ -121,6 +126,19 @@ class _Asked:
             raise BadRequestError("`stream` has to be true or false, and `stream_options` an object", 400)
         usage = bool(cast("dict[str, Any]", options).get("include_usage"))
         return cls(model, found[-1]["content"], found[:-1], bool(stream), usage)
+
+
+def _without_result(messages: Sequence[dict[str, Any]]) -> list[str]:
+    """The ids of the last calls that have no result in a history, after which no model can be asked to continue."""
+    answered: set[object] = set()
+    for message in reversed(messages):
+        calls: object = message.get("tool_calls")
+        if isinstance(calls, list) and calls:
+            found = cast("list[dict[str, object] | object]", calls)
+            ids = [cast("dict[str, object]", each).get("id") for each in found if isinstance(each, dict)]
+            return [id for id in ids if isinstance(id, str) and id not in answered]
+        answered.add(message.get("tool_call_id"))
+    return []
 
 
 def _with_text(message: dict[str, Any]) -> dict[str, Any]:

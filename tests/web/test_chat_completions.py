@@ -82,6 +82,10 @@ def test_tools_are_invisible_and_one_that_needs_approval_is_denied(client: Any, 
     assert text.startswith("The letter: send is denied: no")
 
 
+CALLS = {"role": "assistant", "tool_calls": [{"id": i, "function": {"name": "f", "arguments": "{}"}} for i in "ab"]}
+RESULT = {"role": "tool", "tool_call_id": "a", "content": "done"}
+
+
 @pytest.mark.parametrize(
     ("body", "status", "message"),
     [
@@ -97,6 +101,7 @@ def test_tools_are_invisible_and_one_that_needs_approval_is_denied(client: Any, 
         ({"model": "shop", "messages": [{"role": "user", "content": "x"}], "tools": [{}]}, 400, "doesn't take 'tools'"),
         ({"model": "shop", "messages": [{"role": "odd", "content": "x"}, {"role": "user", "content": "x"}]}, 400, ""),
         ({"model": "shop", "messages": [{"role": "user", "content": "x"}], "stream": "yes"}, 400, "`stream`"),
+        ({"model": "shop", "messages": [CALLS, RESULT, {"role": "user", "content": "x"}]}, 400, "missing: 'b'; add a"),
     ],
 )
 def test_what_an_agent_cannot_do_is_refused(desk: Served, body: Any, status: int, message: str) -> None:
@@ -104,6 +109,12 @@ def test_what_an_agent_cannot_do_is_refused(desk: Served, body: Any, status: int
 
     assert answer.status_code == status
     assert message in answer.json()["error"]["message"]
+
+
+def test_a_history_with_calls_and_all_their_results_is_continued(desk: Served) -> None:
+    messages = [CALLS, RESULT, {**RESULT, "tool_call_id": "b"}, {"role": "user", "content": "Hello"}]
+    answer = desk.http.post("/v1/chat/completions", json={"model": "shop", "messages": messages})
+    assert answer.status_code == 200, answer.text
 
 
 def test_text_parts_are_joined(desk: Served) -> None:
