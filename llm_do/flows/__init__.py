@@ -11,7 +11,8 @@ from llm_do._startup.lazy import lazy_exports
 
 _EXPORTS = {
     "FlowSpec": "llm_do.project.flow_spec",
-    "MemberFailure": "llm_do.flows.workflow",
+    "JoinedText": "llm_do.flows.joined",
+    "MemberFailure": "llm_do.flows.joined",
     "ParallelGroup": "llm_do.flows.swarm",
     "SerialGroup": "llm_do.flows.swarm",
     "Swarm": "llm_do.flows.swarm",
@@ -23,11 +24,11 @@ __getattr__, __dir__ = lazy_exports(__name__, _EXPORTS)
 __all__ = sorted(_EXPORTS)  # pyright: ignore[reportUnsupportedDunderAll]
 
 if TYPE_CHECKING:
+    from llm_do.flows.joined import JoinedText as JoinedText, MemberFailure as MemberFailure
     from llm_do.flows.swarm import (
         ParallelGroup as ParallelGroup,
         SerialGroup as SerialGroup,
         Swarm as Swarm,
         SwarmNode as SwarmNode,
     )
-    from llm_do.flows.workflow import MemberFailure as MemberFailure
     from llm_do.project.flow_spec import FlowSpec as FlowSpec

@@ -1,4 +1,4 @@
-"""Converts one step's output to the next step's input: text or data, whichever the next member takes."""
+"""Converts one step's output to the next step's input: text, a list or data, whichever the next member takes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, cast
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 
+from llm_do.flows.joined import JoinedText
 from llm_do.project.functions import input_annotation, takes_context
 from llm_do.project.inputs import AnyInput, PromptInput
 from llm_do.project.registry import Registered
@@ -24,6 +25,8 @@ def step_input(found: Registered, value: Any, ctx: CallContext) -> Any:
     if found.kind == "tool" and not takes_context(found.value):
         return _arguments(found, plain_input(value), ctx)
     model = _model(found, ctx)
+    if isinstance(value, JoinedText):
+        value = _list_or_text(found, model, value)
     if model is None or isinstance(value, model):
         return value
     if model is AnyInput:
@@ -33,6 +36,38 @@ def step_input(found: Registered, value: Any, ctx: CallContext) -> Any:
         value = plain_input(value)
         return value if isinstance(value, PromptInput) else {"input": output_text(value)}
     return cast("Any", value) if isinstance(value, str | Mapping | BaseModel) else to_json_data(value)
+
+
+def _list_or_text(found: Registered, model: type[BaseModel] | None, value: JoinedText) -> Any:
+    """Convert joined outputs for a member with an input model or annotation: to the list, if that is what it takes."""
+    if model is not None and issubclass(model, AnyInput | PromptInput):
+        return value
+    try:
+        kind: Any = model if model is not None else input_annotation(found.value)
+        schema = TypeAdapter(kind).json_schema()
+    except Exception:  # noqa: BLE001 - not every type of a project has a schema
+        return value
+    if model is None:
+        return value.as_list() if _takes_list(schema) else value
+    properties: dict[str, Any] = schema.get("properties", {})
+    name = _only_name(properties, schema.get("required", []))
+    return {name: value.as_list()} if name is not None and _takes_list(properties[name]) else value
+
+
+def _takes_list(schema: Mapping[str, Any]) -> bool:
+    """Check whether a schema accepts a list, but no text."""
+    kinds: set[str] = set()
+    for option in schema.get("anyOf", [schema]):
+        kind: str | list[str] = option.get("type", "")
+        kinds.update([kind] if isinstance(kind, str) else kind)
+    return "array" in kinds and "string" not in kinds
+
+
+def _only_name(properties: Mapping[str, Any], required: list[str]) -> str | None:
+    """Return the name of the only field, or of the only required one."""
+    if len(required) == 1:
+        return required[0]
+    return next(iter(properties)) if len(properties) == 1 else None
 
 
 def _has_fields_of(model: type[BaseModel], value: Any) -> bool:
@@ -59,6 +94,8 @@ def private_copy(value: Any) -> Any:
         >>> private_copy(data)["notes"] is data["notes"]
         False
     """
+    if isinstance(value, JoinedText):
+        return JoinedText(value, map(private_copy, value.outputs))
     if isinstance(value, BaseModel | dict | list) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
         try:
             return copy.deepcopy(cast("Any", value))
@@ -85,9 +122,11 @@ def _arguments(found: Registered, value: Any, ctx: CallContext) -> Any:
     fields = _fields(value)
     if fields is not None and set(fields) <= set(properties) and set(required) <= set(fields):
         return fields
-    if len(required) != 1 and len(properties) != 1:
+    name = _only_name(properties, required)
+    if name is None:
         return fields if fields is not None else {"input": value}
-    name = required[0] if len(required) == 1 else next(iter(properties))
+    if isinstance(value, JoinedText) and _takes_list(properties[name]):
+        return {name: value.as_list()}
     if properties[name].get("type") == "string" and not isinstance(value, str):
         value = output_text(value)
     return {name: value}

@@ -19,6 +19,7 @@ from llm_do.concurrency.gathering import gather_in_order
 from llm_do.concurrency.run_end import reraise_if_cancelled
 from llm_do.concurrency.worker_threads import call_function
 from llm_do.errors import BudgetError, InputError, LimitError, LlmDoError, RunError
+from llm_do.flows.joined import JoinedText, MemberFailure
 from llm_do.flows.step import run_step
 from llm_do.flows.step_input import plain_input, private_copy
 from llm_do.formats.syntax.condition import ConditionError, evaluate, is_true
@@ -37,29 +38,11 @@ from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.session.entries import entry_error
 from llm_do.runtime.toolcall.tool_call import ENDS_RUN
 from llm_do.text.json_data import to_json_data
-from llm_do.text.output_text import output_text
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
-__all__ = ["MemberFailure", "Workflow"]
-
-
-@frozen
-class MemberFailure:
-    """Takes the place of a failed parallel member's output if `on_error` is `collect`.
-
-    Args:
-        name: The member's name, or its expression.
-        error: Why it failed.
-    """
-
-    name: str
-    error: Exception
-
-    def __str__(self) -> str:
-        reason = self.error.message if isinstance(self.error, LlmDoError) else str(self.error)
-        return f"{self.name} failed: {reason}"
+__all__ = ["Workflow"]
 
 
 @frozen
@@ -259,8 +242,10 @@ class Workflow:
 
     def _evaluate(self, condition: Condition, value: Any, position: str) -> Any:
         """Evaluate an expression about the output of the step before."""
+        value = plain_input(value)
+        outputs = to_json_data(value.as_list()) if isinstance(value, JoinedText) else None
         try:
-            return evaluate(condition.text, to_json_data(plain_input(value)))
+            return evaluate(condition.text, to_json_data(value), outputs)
         except ConditionError as error:
             raise RunError(
                 f"flow {self.flow.name!r} can't evaluate `{condition.text}`: {error}",
@@ -275,9 +260,7 @@ class Workflow:
         ]
         aggregate = self.flow.aggregate
         if aggregate is None:
-            return self.flow.separator.join(
-                str(output) if isinstance(output, MemberFailure) else output_text(output) for output in outputs
-            )
+            return JoinedText.of(outputs, self.flow.separator)
         try:
             return await call_function(aggregate, outputs)
         except LlmDoError:

@@ -40,7 +40,9 @@ class WhenStep(Strict):
 class ForEachStep(Strict):
     """A step that runs for each item of a list."""
 
-    for_each: Text = Field(description="The list in the output of the step before, such as `output.items`.")
+    for_each: Text = Field(
+        description="The list in the output of the step before, such as `output.items`, or `outputs`."
+    )
     do: BodyFile = Field(description="What runs for each item.")
     concurrency: int = Field(default=8, ge=1, description="Items worked on at once.")
     on_error: Opt[OnError] = Field(

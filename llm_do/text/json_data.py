@@ -37,7 +37,7 @@ def plain_data(value: Any, *, strict: bool = False) -> Any:
     from llm_do.text.surrogates import replace_surrogates, replace_surrogates_in_data
 
     if isinstance(value, str):
-        return replace_surrogates(value)
+        return replace_surrogates(value if type(value) is str else str.__str__(value))
     fallback = _content if strict else str
     try:
         return replace_surrogates_in_data(_jsonable(value, fallback))

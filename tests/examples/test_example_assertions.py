@@ -26,6 +26,7 @@ ALLOW = '"approvals": {"allow": ["*"]},\n  "permissions"'
             "desk runs editor; editor calls photographer; photographer calls reporter",
         ),
         ("embedded_service", "project.json", '"permissions"', ALLOW, "letter runs clerk; clerk calls send_letter"),
+        ("guest_book", "judge.agent", "output:", "tools: [tally]\noutput:", "judge calls tally"),
         (
             "house_style",
             "project.json",
@@ -76,5 +77,5 @@ def test_the_assertion_of_an_example_holds_until_one_edit_breaks_it(
 
 def test_every_example_with_a_manifest_asserts_something() -> None:
     manifests = [path.read_text(encoding="utf-8") for path in EXAMPLES.glob("*/project.json")]
-    assert len(manifests) == 11
+    assert len(manifests) == 12
     assert all('"assert"' in text for text in manifests)

@@ -1,4 +1,4 @@
-"""The examples of flows: a workflow, a conversation that is handed over, a team."""
+"""The examples of flows: workflows, a conversation that is handed over, a team."""
 
 from __future__ import annotations
 
@@ -21,6 +21,24 @@ def test_the_newsroom_checks_facts_and_style_in_parallel_and_prints_a_headline(e
         "article/4/headline",
     ]
     assert result.steps == 4
+
+
+def test_the_guest_book_judges_each_entry_and_repeats_the_letter_until_it_is_approved(example: Load) -> None:
+    result = Runtime(example("guest_book")).run_sync()
+
+    assert str(result.output).startswith("HOTEL AT THE HARBOUR\n\nDear guests of room 4 and room 9")
+    assert sorted(record.path.removeprefix("answer/") for record in result.calls) == [
+        "1/entries",
+        "2/1/judge",
+        "2/2/judge",
+        "2/3/judge",
+        "3/tally",
+        "4/1/1/1/manager",
+        "4/1/1/2/proofread",
+        "4/1/2/1/manager",
+        "4/1/2/2/proofread",
+        "4/2/print_letter",
+    ]
 
 
 def test_support_hands_over_asks_before_paying_and_stays_with_the_last_agent(example: Load) -> None:

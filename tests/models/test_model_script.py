@@ -125,6 +125,21 @@ def test_an_unmet_expectation_is_an_error_with_its_line(tmp_path: Path) -> None:
     assert raised.value.line == 2
 
 
+CASES = "- cases: [{expect: one, text: first}, {expect: two, text: second}, {text: else}]"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "answer"), [("one", "first"), ("two", "second"), ("one two", "first"), ("x", "else")]
+)
+def test_a_turn_may_depend_on_what_is_asked(tmp_path: Path, prompt: str, answer: str) -> None:
+    assert ask(agent_of(tmp_path, CASES), prompt).output == answer
+
+
+def test_a_message_that_no_case_expects_is_an_error_that_names_them(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="expects 'one' or 'two' from agent 'main'; the prompt was 'three'"):
+        ask(agent_of(tmp_path, CASES.replace(", {text: else}", "")), "three")
+
+
 def test_an_error_is_repeated_as_configured_before_the_next_turn(tmp_path: Path) -> None:
     model = agent_of(tmp_path, "[{error: {status: 429, times: 2, retry_after: 3}}, {text: at last}]").model
     assert isinstance(model, Model)
@@ -171,6 +186,10 @@ def test_an_error_without_status_is_a_lost_connection(tmp_path: Path) -> None:
         ("agents:\n  main: hello", 2, "must have a list of turns here"),
         ("agents: [a]", 1, "one list of turns for each agent"),
         ("turns: []", 1, "unknown key 'turns'"),
+        ("- cases: []", 1, "`cases` are not a list of turns"),
+        ("- cases: [{text: a}]\n  text: b", 1, "other keys as well"),
+        ("- cases: [{error: {status: 500}}]", 1, "`cases` with an `error`"),
+        ("- cases: [{cases: [{text: a}]}]", 1, "other `cases` in them"),
         ("{}", 1, "must have turns or `agents`"),
         ("hello", 1, "must be a list of turns, or"),
         ("", 1, "must be a list of turns, or"),

@@ -201,8 +201,8 @@ LD511 = Code(
     "Malformed condition",
     "error",
     "The conditions of a flow, and the expressions for its lists, are JMESPath: names joined by dots, beginning with "
-    "`output`, compared with `==`, `!=`, `<` and `>`, and joined by `&&`, `||` and `!`. Text stands in single quotes, "
-    "numbers in backticks.",
+    "`output` or `outputs`, compared with `==`, `!=`, `<` and `>`, and joined by `&&`, `||` and `!`. Text stands in "
+    "single quotes, numbers in backticks.",
     "write an expression such as `output.kind == 'refund'` or `output.score > `5``",
     wrong='"when": "output.kind = refund"',
     right='"when": "output.kind == \'refund\'"',
@@ -240,8 +240,9 @@ LD512 = Code(
     "LD512",
     "Condition about what doesn't exist",
     "error",
-    "A condition is about `output`, the output of the step before. Where the schema of that output is known, each "
-    "field that a condition reads must be one of its fields: otherwise it would always be null.",
+    "A condition is about `output`, the output of the step before, or `outputs`, the list of those that it joined. "
+    "Where their schema is known, each field that a condition reads must be one of its fields: otherwise it would "
+    "always be null.",
     "use a field of the output",
     wrong='"when": "output.kid == \'refund\'"',
     right='"when": "output.kind == \'refund\'"',
@@ -249,12 +250,12 @@ LD512 = Code(
 
 
 def unknown_root(name: str, *, quoted: bool) -> Problem:
-    """A name that isn't `output`."""
+    """A name that is neither `output` nor `outputs`."""
     if quoted:
         hint = f"write text in single quotes: '{name}'"
-        return LD512.problem(f'"{name}" in double quotes is the name of a field, and there is only `output`', hint)
+        return LD512.problem(f'"{name}" in double quotes is a name, and there are only `output` and `outputs`', hint)
     return LD512.problem(
-        f"a condition knows only `output`, not `{name}`", f"write `output.{name}`, or '{name}' for text"
+        f"a condition knows only `output` and `outputs`, not `{name}`", f"write `output.{name}`, or '{name}' for text"
     )
 
 
@@ -273,10 +274,19 @@ def field_of_scalar(name: str, path: str, kind: str) -> Problem:
     return LD512.problem(f"`{path}` is {what}, which has no field `{name}`", hint)
 
 
-def list_needed(text: str, kind: str) -> Problem:
+def nothing_joined() -> Problem:
+    """`outputs` after a step that has one output."""
+    return LD512.problem(
+        "the step before joins no outputs",
+        "write `output`, or put a `for_each` or parallel members without an `aggregate` before it",
+    )
+
+
+def list_needed(text: str, kind: str, *, joined: bool = False) -> Problem:
     """A `for_each` over what is no list."""
     shown = {"string": "text", "object": "an object"}.get(kind, f"a {kind}")
-    return LD512.problem(f"`for_each` needs a list, and `{text}` is {shown}", "name a field that is a list")
+    hint = "write `outputs` for the list" if joined else "name a field that is a list"
+    return LD512.problem(f"`for_each` needs a list, and `{text}` is {shown}", hint)
 
 
 LD513 = Code(

@@ -1,6 +1,7 @@
-"""Conditions of flows: JMESPath expressions about `output`, parsed, checked against a schema, and evaluated in bounds.
+"""Conditions of flows: JMESPath expressions about the output of a step, parsed, checked, and evaluated in bounds.
 
-Nothing here reads a file or calls anything. JMESPath is imported with the first condition.
+They know `output` and, if it was joined from several, `outputs`, each checked against its schema. Nothing here reads
+a file or calls anything. JMESPath is imported with the first condition.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ MAX_RESULT = 1_000_000
 
 _TOO_LARGE = "it takes too long or makes too large a value"
 _ROOT = "output"
+_LIST = "outputs"
 _BUILDING = {"multi_select_list": "a list", "multi_select_dict": "an object"}
 
 
@@ -51,12 +53,13 @@ def is_true(value: object) -> bool:
     return value is not None and value is not False and not (isinstance(value, str | list | dict) and not value)
 
 
-def evaluate(text: str, output: object) -> Any:
+def evaluate(text: str, output: object, outputs: object = None) -> Any:
     """Evaluate an expression.
 
     Args:
         text: The expression.
         output: What `output` means, as JSON data.
+        outputs: What `outputs` means: the list of the outputs that were joined, None if none were.
 
     Returns:
         Its value, as JSON data.
@@ -76,7 +79,7 @@ def evaluate(text: str, output: object) -> Any:
     from jmespath.exceptions import JMESPathError
 
     try:
-        return _interpreter().visit(faults, {_ROOT: output})
+        return _interpreter().visit(faults, {_ROOT: output, _LIST: outputs})
     except ConditionError:
         raise
     except RecursionError as error:
@@ -111,8 +114,12 @@ def _is_too_large(value: object) -> bool:
     return isinstance(value, str | list) and len(cast("str | list[Any]", value)) > MAX_RESULT
 
 
-def read_condition(text: str, schema: Mapping[str, Any] | None) -> tuple[Mapping[str, Any], list[ConditionFault]]:
-    """Check an expression, given the JSON Schema of `output`; None if it isn't known.
+def read_condition(
+    text: str, schema: Mapping[str, Any] | None, outputs: Mapping[str, Any] | None = None
+) -> tuple[Mapping[str, Any], list[ConditionFault]]:
+    """Check an expression, given the JSON Schemas of `output` and `outputs`; None if one isn't known.
+
+    The schema of `outputs` is `{"type": "null"}` if the step before joins nothing.
 
     Returns:
         The schema of its value, which is empty if it isn't known, and what is wrong.
@@ -128,10 +135,8 @@ def read_condition(text: str, schema: Mapping[str, Any] | None) -> tuple[Mapping
     found = _parse(text)
     if not isinstance(found, dict):
         return {}, [found]
-    reader = _Reader(text, schema)
-    value, _ = reader.read(
-        found, {"type": "object", "properties": {_ROOT: dict(schema) if schema is not None else {}}}, ""
-    )
+    reader = _Reader(text, schema, outputs)
+    value, _ = reader.read(found, {"type": "object", "properties": {_ROOT: schema or {}, _LIST: outputs or {}}}, "")
     return reader.resolved(value), reader.faults
 
 
@@ -188,9 +193,9 @@ class _Reader:
     The parser's tree has no positions, so they are those of the names in the text, which come in the same order.
     """
 
-    def __init__(self, text: str, schema: Mapping[str, Any] | None) -> None:
+    def __init__(self, text: str, schema: Mapping[str, Any] | None, outputs: Mapping[str, Any] | None) -> None:
         self.text = text
-        self.definitions: Mapping[str, Any] = (schema or {}).get("$defs", (schema or {}).get("definitions", {}))
+        self.definitions = {**_definitions(schema), **_definitions(_items(outputs or {}))}
         self.faults: list[ConditionFault] = []
         self._names = _name_tokens(text)
 
@@ -211,6 +216,8 @@ class _Reader:
         known: Mapping[str, Any] = schema.get("properties", {})
         inner = f"{path}.{name}" if path else name
         if name in known:
+            if path == "" and name == _LIST and known[name].get("type") == "null":
+                self.faults.append(ConditionFault(problems.nothing_joined(), start, end))
             return known[name], inner
         if path == "" and _ROOT in known:
             quoted = self.text[start : start + 1] == '"'
@@ -289,6 +296,10 @@ class _Reader:
 def _items(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     found = schema.get("items")
     return cast("Mapping[str, Any]", found) if isinstance(found, Mapping) else {}
+
+
+def _definitions(schema: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    return (schema or {}).get("$defs", (schema or {}).get("definitions", {}))
 
 
 def _closed(schema: Mapping[str, Any]) -> bool:

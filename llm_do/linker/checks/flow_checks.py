@@ -6,7 +6,7 @@ parses expressions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 from llm_do._startup.frozen import frozen
@@ -175,6 +175,7 @@ def _listed(flow: FlowSpec, index: int) -> FlowPosition:
 
 _Schema: TypeAlias = "Mapping[str, Any] | None"
 _TEXT: Mapping[str, Any] = {"type": "string"}
+_NOTHING_JOINED: Mapping[str, Any] = {"type": "null"}
 _DEEPEST = 20
 """The deepest flows in flows whose outputs are looked up."""
 
@@ -184,21 +185,29 @@ def find_condition_faults_of(flow: FlowSpec, registry: Mapping[str, Registered])
     if flow.tree is None or next(conditions_in(flow.tree), None) is None:
         return
     checker = _Checker(flow, registry, [])
-    checker.output(flow.tree, None)
+    checker.output(flow.tree, _Output())
     yield from checker.faults
 
 
 @frozen
+class _Output:
+    """The schemas of a step's output, and of the list of outputs that it joins; None is one that isn't known."""
+
+    schema: _Schema = None
+    outputs: _Schema = None
+
+
+@frozen
 class _Checker:
-    """Follows the schemas of outputs through the steps of a flow; None is one that isn't known."""
+    """Follows the schemas of outputs through the steps of a flow."""
 
     flow: FlowSpec
     registry: Mapping[str, Registered]
     faults: list[FlowFault]
     depth: int = 0
 
-    def output(self, tree: FlowTree, given: _Schema) -> _Schema:
-        """Return the schema of the output of steps, given that of their input."""
+    def output(self, tree: FlowTree, given: _Output) -> _Output:
+        """Return the output of steps, given their input."""
         if isinstance(tree, Reference):
             return self._member(tree.name)
         if isinstance(tree, Serial):
@@ -209,41 +218,48 @@ class _Checker:
             self._check(tree.when, given)
             then = self.output(tree.then, given)
             other = self.output(tree.other, given) if tree.other is not None else given
-            return then if then == other else None
+            return then if then == other else _Output()
         if isinstance(tree, Repeat):
-            found = self.output(tree.body, None)
+            found = self.output(tree.body, _Output())
             self._check(tree.until, found)
             return found
         if isinstance(tree, ForEach):
             kind = self._check(tree.items, given).get("type")
             if isinstance(kind, str) and kind not in ("array", "null"):
                 position = _condition_position(tree.items, 0, len(tree.items.text))
-                self.faults.append(FlowFault(problems.list_needed(tree.items.text, kind), position))
-            self.output(tree.body, None)
-        else:
-            for member in tree.members:
-                self.output(member, given)
-        return _TEXT if self.flow.aggregate is None else None
+                joined = tree.items.text.strip() == "output" and (given.outputs or {}).get("type") == "array"
+                problem = problems.list_needed(tree.items.text, kind, joined=joined)
+                self.faults.append(FlowFault(problem, position))
+            return self._joined([self.output(tree.body, _Output())], tree.on_error)
+        return self._joined([self.output(member, given) for member in tree.members], self.flow.on_error)
 
-    def _check(self, condition: Condition, schema: _Schema) -> Mapping[str, Any]:
+    def _joined(self, members: Sequence[_Output], on_error: str) -> _Output:
+        """Return what is made of the outputs of parallel members, or of the items of a list."""
+        if self.flow.aggregate is not None:
+            return _Output(None, _NOTHING_JOINED)
+        first = members[0].schema if members else None
+        same = on_error == "cancel" and all(member.schema == first for member in members)
+        return _Output(_TEXT, {"type": "array", "items": first} if same and first is not None else {"type": "array"})
+
+    def _check(self, condition: Condition, given: _Output) -> Mapping[str, Any]:
         """Check an expression; return the schema of its value, which is empty if it isn't known."""
         from llm_do.formats.syntax.condition import read_condition
 
-        value, faults = read_condition(condition.text, schema)
+        value, faults = read_condition(condition.text, given.schema, given.outputs)
         for fault in faults:
             self.faults.append(FlowFault(fault.problem, _condition_position(condition, fault.start, fault.end)))
         return value
 
-    def _member(self, name: str) -> _Schema:
+    def _member(self, name: str) -> _Output:
         found = as_member(self.flow, name, self.registry)
         if found is None:
-            return None
+            return _Output()
         if found.kind == "agent":
-            return _agent_schema(cast("AgentSpec", found.value))
+            return _Output(_agent_schema(cast("AgentSpec", found.value)), _NOTHING_JOINED)
         inner = found.value
         if isinstance(inner, FlowSpec) and inner.mode == "workflow" and self.depth < _DEEPEST:
-            return _Checker(inner, self.registry, [], self.depth + 1).output(inner.steps, None)
-        return None
+            return _Checker(inner, self.registry, [], self.depth + 1).output(inner.steps, _Output())
+        return _Output()
 
 
 def _condition_position(condition: Condition, start: int, end: int) -> FlowPosition:

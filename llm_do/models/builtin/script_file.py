@@ -17,7 +17,7 @@ __all__ = ["Script", "ScriptedCall", "ScriptedError", "Step", "Turn", "load_scri
 
 T = TypeVar("T")
 
-TURN_KEYS = ("text", "tools", "output", "error", "delay", "usage", "expect")
+TURN_KEYS = ("text", "tools", "output", "error", "delay", "usage", "expect", "cases")
 CALL_KEYS = ("name", "args", "id")
 _MAX_BYTES = 256 * 1024 * 1024
 _MAX_VALUES = 1_000_000
@@ -72,6 +72,9 @@ class Turn:
 
     expect: str = ""
     """Text that the answered message must contain."""
+
+    cases: tuple[Turn, ...] = ()
+    """Instead of an answer, several of them: the first one whose `expect` the message contains is the answer."""
 
 
 @frozen
@@ -203,6 +206,8 @@ def _turn(value: object, path: Path, line: int) -> Turn | ScriptedError:
     turn = _mapping(value, path, line, "a turn")
     _known_keys(turn, TURN_KEYS, path, line)
     read = _Reader(turn, path, line)
+    if "cases" in turn:
+        return Turn(line, cases=_cases(turn, path, line))
     if "error" in turn:
         if len(turn) > 1:
             raise _fault(path, line, "has a turn with `error` and other keys")
@@ -221,6 +226,17 @@ def _turn(value: object, path: Path, line: int) -> Turn | ScriptedError:
         usage=(usage[0], usage[1]) if usage else None,
         expect=read.get("expect", _is_text, "text", ""),
     )
+
+
+def _cases(turn: Mapping[str, object], path: Path, line: int) -> tuple[Turn, ...]:
+    cases = turn["cases"]
+    if len(turn) > 1 or not isinstance(cases, list) or not cases:
+        raise _fault(path, line, "has a turn whose `cases` are not a list of turns, or that has other keys as well")
+    read = [_turn(case, path, line) for case in cast("list[object]", cases)]
+    found = tuple(case for case in read if isinstance(case, Turn) and not case.cases)
+    if len(found) < len(read):
+        raise _fault(path, line, "has `cases` with an `error` or with other `cases` in them")
+    return found
 
 
 def _call(value: object, path: Path, line: int) -> ScriptedCall:

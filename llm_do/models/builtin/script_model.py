@@ -143,10 +143,13 @@ class ScriptModel(Model[None]):
         if step.turn is None:
             problem = f"ends with an error for agent {self._agent!r}, which made another request"
             raise self._mismatch(None, problem, prompt)
-        if step.turn.expect not in prompt:
-            raise self._mismatch(step.turn.line, f"expects {step.turn.expect!r} from agent {self._agent!r}", prompt)
-        await asyncio.sleep(step.turn.delay)
-        return step.turn
+        cases = step.turn.cases or (step.turn,)
+        turn = next((case for case in cases if case.expect in prompt), None)
+        if turn is None:
+            expected = " or ".join(repr(case.expect) for case in cases)
+            raise self._mismatch(step.turn.line, f"expects {expected} from agent {self._agent!r}", prompt)
+        await asyncio.sleep(turn.delay)
+        return turn
 
     def _is_own(self, response: ModelResponse) -> bool:
         """Whether the response is this agent's; after a handoff the history also holds those of other agents."""
