@@ -13,7 +13,9 @@ demo:
 	$(BIN)/llm-do models pull
 	$(BIN)/llm-do run examples/receipts
 
-# One more worker than there are cores, because many tests wait for a subprocess.
+# One more worker than there are cores, because many tests wait for a subprocess. Each of these would compile all that it
+# imports if the variable were set.
+unexport PYTHONDONTWRITEBYTECODE
 test: $(VENV)/.ready
 	$(BIN)/python -m pytest -n $$($(BIN)/python -c 'import os; print((os.cpu_count() or 1) + 1)') --dist worksteal -m 'not slow' $(PYTEST_ARGS)
 

@@ -37,7 +37,7 @@ from llm_do.linker.python.exports import is_toolset, read_exports
 from llm_do.linker.python.python_files import Watch, load_python_files
 from llm_do.linker.sources.conversion import AgentSource, agent_spec
 from llm_do.linker.sources.lock_source import read_lock
-from llm_do.linker.sources.project_files import read_project
+from llm_do.linker.sources.project_files import ProjectFiles, read_project
 from llm_do.linker.sources.project_root import ProjectLocation, locate_project
 from llm_do.linker.sources.remembered_tools import remembered_tools
 from llm_do.linker.sources.skill_folders import link_skills
@@ -87,11 +87,11 @@ def link(path: Path) -> Project:
     raise fault
 
 
-def check_project(path: Path | ProjectLocation, *, watch: Watch | None = None) -> LinkReport:
-    """Link the project at `path` and report everything that is wrong with it."""
+def check_project(path: Path | ProjectLocation | ProjectFiles, *, watch: Watch | None = None) -> LinkReport:
+    """Link the project at `path`, or one whose files have been read, and report everything that is wrong with it."""
     located = locate_project(path) if isinstance(path, Path) else path
     with paused_collector():
-        files = read_project(located)
+        files = located if isinstance(located, ProjectFiles) else read_project(located)
         found = list(files.diagnostics)
         project = None
         if files.readable:

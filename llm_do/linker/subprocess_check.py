@@ -15,7 +15,7 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from llm_do.diagnostics.labels import file_label
 from llm_do.errors import UsageError
 from llm_do.linker.analysis.survey import LeftOut
 from llm_do.linker.linker import LinkReport, check_project
-from llm_do.linker.sources.project_files import read_project
+from llm_do.linker.sources.project_files import ProjectFiles, read_project
 from llm_do.linker.sources.project_root import locate_project
 from llm_do.linker.test_linker import TestedProject, check_with_tests
 
@@ -56,12 +56,14 @@ class CheckResult:
         root: The folder that the diagnostics' paths are relative to.
         data: What the task made of the project; None when it doesn't link, or there was no task.
         left_out: What is missing because the folder is closed.
+        files: The project's files as they were read.
     """
 
     diagnostics: tuple[Diagnostic, ...]
     root: Path
     data: Any = None
     left_out: LeftOut | None = None
+    files: ProjectFiles | None = None
 
     @property
     def failed(self) -> bool:
@@ -99,7 +101,9 @@ def check_in_subprocess(
     located = locate_project(path)
     files = read_project(located)
     if not files.readable or not files.python or not is_open(located.root):
-        return _here(check_with_tests(path) if tests else check_project(path), task, options or {})
+        report = check_with_tests(files) if tests else check_project(files)
+        data = run_task(report, task, options or {})
+        return CheckResult(report.diagnostics, report.root, data, report.left_out, files)
     refused: dict[str, Diagnostic] = {}
     for _ in range(_ATTEMPTS):
         request = {
@@ -113,12 +117,12 @@ def check_in_subprocess(
         }
         answer = _ask(request, located.root, seconds * (len(files.python) + 1) + _GRACE)
         if not isinstance(answer, _End):
-            return answer
+            return replace(answer, files=files)
         file, found = _blame(answer, located.root, seconds)
         if file in refused:
             break
         refused[file] = found
-    return CheckResult((*files.diagnostics, *refused.values()), located.root)
+    return CheckResult((*files.diagnostics, *refused.values()), located.root, files=files)
 
 
 def run_task(report: LinkReport | TestedProject, task: str | None, options: Mapping[str, Any]) -> Any:
@@ -127,10 +131,6 @@ def run_task(report: LinkReport | TestedProject, task: str | None, options: Mapp
         return None
     module, _, name = task.partition(":")
     return getattr(import_module(module), name)(report.project, **options)
-
-
-def _here(report: LinkReport | TestedProject, task: str | None, options: Mapping[str, Any]) -> CheckResult:
-    return CheckResult(report.diagnostics, report.root, run_task(report, task, options), report.left_out)
 
 
 def _ask(request: Mapping[str, Any], root: Path, limit: float) -> CheckResult | _End:

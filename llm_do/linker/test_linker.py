@@ -14,7 +14,8 @@ from llm_do.diagnostics.diagnostic import Diagnostic
 from llm_do.linker.analysis.survey import LeftOut
 from llm_do.linker.linker import LinkReport, check_project
 from llm_do.linker.python.python_files import Watch
-from llm_do.linker.sources.project_root import locate_project
+from llm_do.linker.sources.project_files import ProjectFiles
+from llm_do.linker.sources.project_root import ProjectLocation, locate_project
 from llm_do.linker.sources.test_files import TestSource, read_tests
 from llm_do.project.project import Project
 
@@ -47,15 +48,15 @@ class TestedProject:
         return any(item.severity == "error" for item in self.diagnostics)
 
 
-def check_variant(path: Path, agents: Mapping[str, str], *, watch: Watch | None = None) -> LinkReport:
+def check_variant(path: Path | ProjectLocation, agents: Mapping[str, str], *, watch: Watch | None = None) -> LinkReport:
     """Link the project at `path` with other files, named relative to its folder, instead of those of some agents."""
-    located = locate_project(path)
+    located = locate_project(path) if isinstance(path, Path) else path
     stand_ins = {name: located.root / file for name, file in agents.items()}
     return check_project(replace(located, stand_ins=stand_ins), watch=watch)
 
 
-def check_with_tests(path: Path, *, watch: Watch | None = None) -> TestedProject:
-    """Link the project at `path`, read its test files, and report everything that is wrong with them.
+def check_with_tests(path: Path | ProjectFiles, *, watch: Watch | None = None) -> TestedProject:
+    """Link the project at `path`, or one whose files have been read, with its tests; report everything that is wrong.
 
     Every variant that a matrix makes of the project with other agent files is linked too.
     """
@@ -68,7 +69,8 @@ def check_with_tests(path: Path, *, watch: Watch | None = None) -> TestedProject
 
         found += (faults := check_cases(report.project, tests))
         for agents in _variants(tests) if not faults else ():
-            found += check_variant(path, agents, watch=watch).diagnostics
+            located = path.located if isinstance(path, ProjectFiles) else path
+            found += check_variant(located, agents, watch=watch).diagnostics
     unique = sorted(dict.fromkeys(found), key=lambda item: (item.place, item.code, item.message))
     return TestedProject(report.project, tuple(unique), report.root, tests, report.left_out)
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from llm_do.linker.sources.project_files import read_project
+from llm_do.linker.sources.project_root import locate_project
 from llm_do.toolsets.shell.sandbox import SandboxStatus
 from llm_do.ui.reports.sandbox_warning import sandbox_warnings
 
@@ -18,7 +20,8 @@ def warned(root: Path, **keys: Any) -> list[str]:
     manifest = {"version": 1, "entry": {"agent": "main"}, "agent_files": ["*.agent"], **keys}
     (root / "project.json").write_text(json.dumps(manifest))
     (root / "main.agent").write_text("---\nname: main\n---\nHelp.\n")
-    return [f"{item.code} {item.message}" for item in sandbox_warnings(root)]
+    files = read_project(locate_project(root))
+    return [f"{item.code} {item.message}" for item in sandbox_warnings(files)]
 
 
 @pytest.mark.parametrize(

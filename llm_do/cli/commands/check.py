@@ -100,7 +100,7 @@ def check(
     notice = admission.notice(report.left_out)
     warns = strict and not text_only  # who asks for text only knows that the rest is left out
     faults += [left_out_code(notice).at(Location(MANIFEST))] if notice and warns else []
-    report = replace(report, diagnostics=(*report.diagnostics, *faults, *sandbox_warnings(path)))
+    report = replace(report, diagnostics=(*report.diagnostics, *faults, *sandbox_warnings(report.files)))
     worst = report.data if report.left_out is None else None
     if bounds and report.left_out is not None:
         warn("the worst case isn't known: Python files were not imported")

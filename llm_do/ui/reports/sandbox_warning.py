@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from llm_do.diagnostics.codes.rules import no_sandbox
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.linker.sources.conversion import sandbox_spec
-from llm_do.linker.sources.project_files import ProjectFiles, read_project
-from llm_do.linker.sources.project_root import locate_project
+from llm_do.linker.sources.project_files import ProjectFiles
 
 __all__ = ["sandbox_warnings"]
 
 
-def sandbox_warnings(path: Path) -> list[Diagnostic]:
-    """Return the warning for the project at a path, at the first entry that allows commands; empty if there is none.
+def sandbox_warnings(files: ProjectFiles | None) -> list[Diagnostic]:
+    """Return the warning for a project's files, at the first entry that allows commands; empty if there is none.
 
     A project that requires a sandbox, or wants none, isn't warned.
     """
-    files = read_project(locate_project(path))
-    if files.manifest is None or sandbox_spec(files.manifest.sandbox).mode != "auto":
+    if files is None or files.manifest is None or sandbox_spec(files.manifest.sandbox).mode != "auto":
         return []
     place = next(_allowing(files), None)
     if place is None:
