@@ -23,6 +23,7 @@ def test_an_argument_that_is_not_utf8_is_a_usage_error(tmp_path: Path, args: lis
     assert not (tmp_path / ".llm-do").exists()
 
 
+@pytest.mark.slow
 def test_a_folder_may_have_any_name(tmp_path: Path) -> None:
     folder = write_project(tmp_path / BROKEN)
     assert run_forked("run", str(folder), "hi", "--no-record").code == 0

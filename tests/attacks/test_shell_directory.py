@@ -60,6 +60,7 @@ def test_a_rule_may_name_the_directory(root: Path, rule: str) -> None:
     assert ran(root) == ["ran-in-out"]
 
 
+@pytest.mark.slow
 def test_the_default_directory_need_not_be_named(root: Path) -> None:
     for cwd in (None, ".", "out/.."):
         run_with(root, configured(root, "sh"), {"command": "./go.sh", "cwd": cwd}, allow=["shell(./go.sh)"])

@@ -21,16 +21,19 @@ import socket
 import sys
 import tempfile
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from openai.types.chat import ChatCompletion
+from pydantic import BaseModel
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest
 
 import llm_do
 from llm_do import Project, Runtime
-from llm_do.cli import main
+from llm_do._startup.compiled_texts import keep_compiled_texts
+from llm_do.cli import app, main
 from llm_do.linker import check_worker, subprocess_check
 
 LIBRARIES = (
@@ -179,8 +182,24 @@ def begin(args: list[str], cwd: str, files: list[Path]) -> None:
     main()
 
 
+def build_models(model: type[BaseModel]) -> None:
+    """Build the schemas of our models, which the first validation by each would."""
+    for each in model.__subclasses__():
+        if each.__module__.startswith("llm_do.") and not each.__pydantic_complete__:
+            each.model_rebuild(raise_errors=False)
+        build_models(each)
+
+
+def prepare_commands() -> None:
+    """Make what reads the arguments of each command, and keep it."""
+    app.get_command = cache(app.get_command)
+    group: Any = app.get_command(app._root)
+    for name in app.COMMANDS:
+        group.get_command(None, name)
+
+
 def warm_up() -> None:
-    """Import what any command needs, and run an agent with a tool."""
+    """Make what any command needs, and run an agent with a tool."""
     ours = [each.name for each in pkgutil.walk_packages(llm_do.__path__, "llm_do.")]
     for name in (*LIBRARIES, *(name for name in ours if not any(part in name for part in LEFT_OUT))):
         import_module(name)
@@ -190,6 +209,9 @@ def warm_up() -> None:
         Path(folder, "tools.py").write_text("def add(a: int) -> int:\n    return a\n\n\nTOOLS = [add]\n")
         asyncio.run(Runtime(Project.load(folder), approvals="approve_all").run("hello"))
     ModelMessagesTypeAdapter.dump_python([ModelRequest.user_text_prompt("hello")])  # what a recorded run writes
+    keep_compiled_texts()
+    build_models(BaseModel)
+    prepare_commands()
     gc.freeze()  # a collection in a fork would copy every page
 
 

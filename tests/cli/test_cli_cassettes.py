@@ -44,6 +44,7 @@ def test_a_miss_shows_place_command_and_diff(desk: Path) -> None:
     assert "  -Answer briefly.\n  +Answer at length." in ended.err
 
 
+@pytest.mark.slow
 def test_a_chat_is_recorded_and_replayed_turn_by_turn(desk: Path) -> None:
     turns = b"Hello\nAnd now?\n/quit\n"
     recorded = run_forked("chat", ".", "--record", "chat.json", cwd=desk, stdin=turns)

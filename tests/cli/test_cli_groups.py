@@ -101,6 +101,7 @@ def test_an_argument_that_names_no_project_belongs_to_the_command(project: Calla
     assert ended["nowhere"].err.startswith("error: no project here: ")
 
 
+@pytest.mark.slow
 def test_every_command_that_reads_a_project_takes_it_once_as_option_or_argument(project: Callable[..., Path]) -> None:
     root = project("- text: 'got {input}'")
     away = root.parent

@@ -160,6 +160,7 @@ def test_a_project_that_records_nothing_or_takes_no_input_maps_nothing(tmp_path:
     assert {each.code for each in ended.values()} == {2}
 
 
+@pytest.mark.slow
 def test_a_call_that_needs_approval_is_no_question_to_the_terminal(root: Path) -> None:
     ended = do(root, "-", stdin=lines("pay", "b").encode())
     allowed = do(root, "-", "--approve-all", stdin=lines("pay", "c").encode())

@@ -79,6 +79,7 @@ def test_a_memory_is_shown_and_forgotten_by_the_beginning_of_its_id(desk: Path) 
     assert run_forked("memory", "forget", "--all", cwd=desk).out == "nothing is remembered\n"
 
 
+@pytest.mark.slow
 def test_the_same_text_of_two_users_is_two_memories_with_one_id(desk: Path) -> None:
     run_forked("run", "hi", "--user", "bob", cwd=desk)
     (_, id) = rows(run_forked("memory", "list", "--user", "bob", "--json", cwd=desk))[-1]

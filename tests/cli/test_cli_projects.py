@@ -15,6 +15,7 @@ from tests.cli.cli_processes import run_many
 from tests.cli.cli_terminal import Screen
 
 
+@pytest.mark.slow
 def test_every_template_passes_check_and_its_own_test(tmp_path: Path) -> None:
     calls = {name: (["init", name, "--template", name], tmp_path, b"") for name in TEMPLATES}
     made = run_many(calls)

@@ -124,6 +124,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
         yield log
 
 
+@pytest.mark.slow
 def test_missing_recordings_are_one_block_until_they_are_recorded(tmp_path: Path, server: list[Any]) -> None:
     root = desk(tmp_path, PASSING, model="openai-chat:secretary")
     missing = run_tests(root)
@@ -194,6 +195,7 @@ def test_a_report_goes_to_stdout_or_to_a_file(tmp_path: Path, form: str, first: 
     assert (root / "report").read_text().startswith(first)
 
 
+@pytest.mark.slow
 def test_matrix_columns_are_run_one_by_one(tmp_path: Path) -> None:
     matrix = PASSING + "matrix:\n  plain: {}\n  silent: {agents: {secretary: silent.agent}}\n"
     silent = "---\nname: secretary\nmodel: script:silent.yaml\ntoolsets: [filesystem_project]\n---\n"

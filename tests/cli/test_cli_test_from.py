@@ -101,6 +101,7 @@ def test_nested_calls_models_and_answers_of_the_run_are_those_of_the_test(root: 
     assert server == []
 
 
+@pytest.mark.slow
 def test_a_script_of_the_command_line_is_named_by_the_test_if_the_project_has_it(root: Path, tmp_path: Path) -> None:
     for place in (root, tmp_path):
         (place / "inside.yaml").write_text("- text: 'Scripted.'\n")

@@ -290,6 +290,7 @@ def test_a_durable_run_that_was_killed_and_resumed_is_undone_to_its_beginning(pr
     assert tree(root) == before
 
 
+@pytest.mark.slow
 def test_each_run_of_a_batch_is_undone_by_itself(project: Callable[..., Path]) -> None:
     turn = "- tools: [{name: write_file, args: {path: '{input}.md', content: x}}]\n- text: done\n"
     root = write(project, turn)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import cast
 
 import grimp
+import pytest
 
 from llm_do._extensions import ExtensionPoint
 from llm_do.assembly import FILLERS
@@ -218,6 +219,7 @@ def test_every_room_is_described() -> None:
     assert [room for row in drawn() for room in row if room not in described] == []
 
 
+@pytest.mark.slow
 def test_every_room_says_what_it_is_for_and_a_large_one_what_takes_its_lines() -> None:
     found = {room.name: room for room in rooms()}
     large = {name for name, room in found.items() if room.lines > 3000}

@@ -93,6 +93,7 @@ def session(root: Path) -> Runtime:
     return Runtime(Project.load(root), approvals="approve_all")
 
 
+@pytest.mark.slow
 def test_the_rows_decide_whatever_the_engine_does(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(root)  # where the tool has its effects
     monkeypatch.setattr(engine_worker, "EVERY", 0.02)

@@ -227,6 +227,7 @@ DAMAGED = {
 }
 
 
+@pytest.mark.slow
 def test_files_that_are_not_those_of_the_run_are_refused(root: Path, tmp_path: Path) -> None:
     asyncio.run(stop_at(root, 3))
     change_all(root)

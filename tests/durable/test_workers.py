@@ -119,6 +119,7 @@ def outputs(ended: Ended) -> list[object]:
     return [json.loads(line).get("output") for line in ended.out.splitlines()]
 
 
+@pytest.mark.slow
 def test_a_worker_carries_out_what_map_has_put_on_the_queue(root: Path) -> None:
     write_inputs(root, "a", "bad", "c")
     queued = do(root, "map", "in.jsonl", "--batch", "words", "--detach")

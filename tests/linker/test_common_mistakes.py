@@ -449,6 +449,7 @@ COMMAND_LINE: dict[str, tuple[str, str, str]] = {
 }
 
 
+@pytest.mark.slow
 def test_a_mistake_on_the_command_line_is_named_with_what_to_write(tmp_path: Path) -> None:
     texts = {"project.json": MANIFEST.replace("KEYS", ""), "main.agent": AGENT, "tools.py": TOOLS}
     for name, text in texts.items():

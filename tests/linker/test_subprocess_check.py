@@ -149,6 +149,7 @@ def test_output_of_a_file_goes_to_stderr(lively: Lively, capfd: pytest.CaptureFi
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 def test_modules_in_the_working_directory_never_shadow_ours(lively: Lively) -> None:
     assert [(code, file) for code, file, _ in codes(lively.report)] == [("LD302", "a.py")]
 

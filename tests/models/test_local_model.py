@@ -309,6 +309,7 @@ class TestTheRealModel:
 
         assert all(asyncio.run(three()))
 
+    @pytest.mark.slow
     def test_cancelling_stops_it_at_once(self) -> None:
         model = ModelPool().get("local")
 

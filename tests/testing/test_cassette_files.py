@@ -99,6 +99,7 @@ DATA = st.recursive(
 
 
 @given(DATA)
+@pytest.mark.slow
 def test_texts_of_several_lines_are_read_back_whatever_they_stand_in(data: Any) -> None:
     assert without_lines(json.loads(json.dumps(with_lines(data)))) == data
 

@@ -165,6 +165,7 @@ def test_nothing_is_stored_with_recording_turned_off(project: Path) -> None:
     assert "nothing has been recorded" in nothing.err
 
 
+@pytest.mark.slow
 def test_a_plan_in_a_manifest_runs_with_the_default_agents(tmp_path: Path) -> None:
     write(tmp_path, {"flows": {"project": {"mode": "plan"}}, "entry": {"flow": "project"}})
     (tmp_path / "answers.yaml").write_text(

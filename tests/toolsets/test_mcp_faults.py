@@ -39,6 +39,7 @@ def failure(root: Path, **config: Any) -> Any:
     return result.error
 
 
+@pytest.mark.slow
 def test_a_server_that_ignores_unknown_methods_costs_no_more_than_a_share_of_its_time(tmp_path: Path) -> None:
     # The client's own probe takes 10 seconds, and the server would not have started in time.
     result = carry_out(session(tmp_path, call("small_add", a=1, b=2), command=plain("ignores"), timeout=9))

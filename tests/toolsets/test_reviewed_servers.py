@@ -149,6 +149,7 @@ def test_every_change_of_a_tool_withdraws_it_with_a_lock_and_without(tmp_path: P
             assert is_withdrawn(tmp_path, server, tool, lock), name
 
 
+@pytest.mark.slow
 def test_what_makes_no_difference_is_not_reported(tmp_path: Path, server: ChangingServer) -> None:
     run(tmp_path, server)
     schema = FIND["inputSchema"]
@@ -203,6 +204,7 @@ def test_a_persons_answer_does_not_change_a_lock(tmp_path: Path, server: Changin
         assert len(person.asked) == 1
 
 
+@pytest.mark.slow
 def test_rules_with_wildcards_do_not_cover_new_and_renamed_tools(tmp_path: Path, server: ChangingServer) -> None:
     run(tmp_path, server)
     server.tools = [FIND, {**DROP, "name": "wipe"}]

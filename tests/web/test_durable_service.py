@@ -28,6 +28,7 @@ def test_a_durable_run_is_begun_waits_with_nothing_running_and_is_continued(root
     assert desk.ended(run)["events"][-1]["output"] == "The letter: sent to ann."
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_is_continued_with_what_it_began_with(root: Path, desk: Served) -> None:
     suspended(root, "waits", "--deny", "send(ben)", "--allow", "send(eve)")
     again = desk.http.post("/api/runs/waits/resume", json={})
@@ -55,6 +56,7 @@ def test_a_run_that_waits_is_dropped(root: Path, desk: Served) -> None:
     assert desk.http.delete("/api/runs/waits").status_code == 409
 
 
+@pytest.mark.slow
 def test_runs_survive_a_server_that_is_stopped(root: Path) -> None:
     with serving([root]) as desk:
         run = desk.start(input="Hello", durable=True)

@@ -83,6 +83,7 @@ def test_the_second_answer_is_told_who_answered_first_and_what(root: Path, desk:
     assert [each["answer"] for each in found["answered"]] == ["deny"]
 
 
+@pytest.mark.slow
 def test_the_command_line_is_told_of_an_answer_over_http(root: Path, desk: Served) -> None:
     suspended(root, "waits")
     ann = httpx.Client(base_url=desk.url, headers={"Authorization": f"Bearer {ANN}"}, trust_env=False, timeout=30)
@@ -162,6 +163,7 @@ def test_an_answer_while_a_run_is_being_suspended_is_not_lost(desk: Served) -> N
         assert desk.ended(run)["run"]["status"] == "completed"
 
 
+@pytest.mark.slow
 def test_a_run_of_a_changed_project_keeps_the_answer_and_says_how_it_continues(root: Path) -> None:
     suspended(root, "waits")
     (root / "clerk.agent").write_text("---\nname: clerk\ntools: [send]\n---\nSend many letters.\n", encoding="utf-8")

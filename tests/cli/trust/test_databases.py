@@ -116,6 +116,7 @@ def test_the_doctor_says_what_it_has_not_looked_at(
 
 
 @pytest.mark.parametrize("name", ["doctor", "runs list"])
+@pytest.mark.slow
 def test_the_database_of_a_trusted_folder_is_contacted(
     name: str, strange: Path, state: dict[str, str | None], listener: Listener
 ) -> None:

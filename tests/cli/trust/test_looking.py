@@ -100,6 +100,7 @@ def test_a_command_line_that_is_not_understood_runs_nothing() -> None:
 
 
 @each_row("name", LOOKS)
+@pytest.mark.slow
 def test_a_command_that_looks_runs_nothing_and_says_what_it_left_out(
     name: str, clone: Path, state: dict[str, str | None]
 ) -> None:

@@ -143,6 +143,7 @@ def test_a_timeout_ends_the_command_and_returns_its_output(shell: FunctionToolse
     assert is_gone(int(words[0]))
 
 
+@pytest.mark.slow
 def test_a_terminated_command_leaves_no_event_loop_warnings(shell: FunctionToolset[Any]) -> None:
     complaints: list[Any] = []
 
