@@ -16,9 +16,9 @@ from typing import Literal
 from llm_do.files.paths import fold_name
 from llm_do.text.globs import Glob, match_segments, parse_glob
 
-__all__ = ["CLOSED_FOLDERS", "KEY_FILE", "LIBRARY_FOLDERS", "CodeFiles", "CodeKind"]
+__all__ = ["CLOSED_FOLDERS", "KEY_FILE", "LIBRARY_FOLDERS", "CodeFiles", "CodeKind", "is_python"]
 
-CodeKind = Literal["manifest", "lock", "agent", "python", "skill"]
+CodeKind = Literal["manifest", "lock", "agent", "python", "skill", "program"]
 
 CLOSED_FOLDERS = (".git", ".llm-do")
 """Folders, at any depth, in which no tool writes."""
@@ -31,7 +31,8 @@ LIBRARY_FOLDERS = ("node_modules",)
 
 _MANIFEST = "project.json"
 _LOCK = "llm-do.lock"
-_PYTHON = (".py", ".pyw", ".pyc", ".pth")
+_PYTHON = (".py", ".pyw", ".pyc", ".pth", ".so", ".pyd")
+_LIBRARY = "lib"
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,7 @@ class CodeFiles:
         listed: The agent files and Python files that the last link found.
         patterns: The manifest's paths and globs of agent files and Python files.
         skills: The paths and globs of folders of skills.
+        programs: Files that the commands of servers name, relative to the root.
         data_folders: Folders, relative to the root, whose Python files are data unless a pattern takes them; `.` is
             the root.
 
@@ -59,6 +61,7 @@ class CodeFiles:
     patterns: Sequence[str] = ()
     data_folders: Sequence[str] = ()
     skills: Sequence[str] = ()
+    programs: Sequence[str] = ()
 
     def kind(self, path: str) -> CodeKind | None:
         """Return what kind of code a POSIX path below the root is; None for other files."""
@@ -72,12 +75,14 @@ class CodeFiles:
             return "lock"
         if name.endswith(".agent"):
             return "agent"
-        is_python = name.endswith(_PYTHON)
+        python = is_python(name)
         if any(match_segments(glob, names, below=True) for glob in self._skills):
-            return "python" if is_python else "skill"
+            return "python" if python else "skill"
         if names in self._listed or any(match_segments(glob, names) for glob in self._globs):
-            return "python" if is_python else "agent"
-        return "python" if is_python and not self.is_data(path) else None
+            return "python" if python else "agent"
+        if names in self._programs:
+            return "program"
+        return "python" if python and not self.is_data(path) else None
 
     def leads_to_code(self, path: str) -> bool:
         """Whether a path is a listed file, or a folder on the way to one, be it a link."""
@@ -128,8 +133,25 @@ class CodeFiles:
         return tuple(glob for glob in map(_glob, self.skills) if glob)
 
     @cached_property
+    def _programs(self) -> frozenset[tuple[str, ...]]:
+        return frozenset(map(_names, self.programs))
+
+    @cached_property
     def _data(self) -> tuple[tuple[str, ...], ...]:
         return tuple(map(_names, self.data_folders))
+
+
+def is_python(name: str) -> bool:
+    """Whether Python would load a file of this name: source, compiled, or an extension module.
+
+    A shared library (`libz.so`) isn't meant to be imported, and many projects build some.
+
+    Example:
+        >>> [is_python(name) for name in ("a.py", "a.pyc", "a.cpython-311-x86_64-linux-gnu.so", "liba.so")]
+        [True, True, True, False]
+    """
+    plain = fold_name(name)
+    return plain.endswith(_PYTHON) and not (plain.endswith(".so") and plain.startswith(_LIBRARY))
 
 
 def _names(path: str) -> tuple[str, ...]:

@@ -67,6 +67,7 @@ def open_watch(code: CodeFiles, scan: CodeScan) -> OpenWatch:
         "patterns": list(code.patterns),
         "data_folders": list(code.data_folders),
         "skills": list(code.skills),
+        "programs": list(code.programs),
         "code": dict(scan.code),
     }
     try:
@@ -161,6 +162,7 @@ def _left_by(root: Path, path: Path) -> Mapping[str, str]:
             patterns=data["patterns"],
             data_folders=data["data_folders"],
             skills=data.get("skills", ()),
+            programs=data.get("programs", ()),
         )
         before = {name: tuple(identity) for name, identity in data["code"].items()}
         known = cast("Mapping[str, Identity]", before)

@@ -288,7 +288,7 @@ class ServedProject:
             BadRequestError: No test can be made of the run.
         """
         path, place = project_path(self.project), self.project.threads.store
-        words = ["-m", "llm_do", "test", str(path), "--from", run.id, "--trust"]
+        words = ["-P", "-m", "llm_do", "test", str(path), "--from", run.id, "--trust"]
         words += [] if is_own_file(place) else ["--store", place]
         environment = {**os.environ, "NO_COLOR": "1"}
         process = await asyncio.create_subprocess_exec(

@@ -14,6 +14,7 @@ from typing import cast
 
 from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.diagnostic import Location
+from llm_do.files.command_files import named_files
 from llm_do.formats.variables import references
 from llm_do.linker.analysis.inventory import Inventory, KnownTool
 from llm_do.linker.sources.file_lists import is_inside
@@ -175,9 +176,9 @@ def _programs(root: Path, configs: Sequence[_Config]) -> Iterator[Surveyed]:
     for _, config, _ in configs:
         command = config.get("command") if config.get("type") == "mcp" else None
         words = cast("Sequence[object]", command) if isinstance(command, list | tuple) else ()
-        for word in map(str, words):
-            if "\0" not in word and is_inside(root, word) and os.path.isfile(root / word):
-                yield Surveyed(os.path.relpath(root / word, root))
+        for path in named_files(root, map(str, words)):
+            if os.path.isfile(root / path):
+                yield Surveyed(path)
 
 
 def _allowed(

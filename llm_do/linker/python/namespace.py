@@ -18,13 +18,14 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
 from llm_do._startup.code_access import must_be_open
 from llm_do._startup.compiled_texts import project_code
+from llm_do.files.code_files import is_python
 from llm_do.linker.python.plain_tools import allow_plain_tools
 from llm_do.linker.python.positions import Facts, read_facts
 
@@ -126,6 +127,19 @@ class ModuleSpace:
         files = [file for file in (path / "__init__.py", path.with_name(f"{path.name}.py")) if os.path.isfile(file)]
         return any(self._hides(file, listed=name in self._listed) for file in files)
 
+    def find_compiled(self, name: str, path: Sequence[str] | None) -> ModuleSpec | None:
+        """The spec of a module without a source, such as an extension module, in the folder of its package.
+
+        Raises:
+            ModuleNotFoundError: It is hidden, or named like a library, which doesn't count as code.
+        """
+        found = PathFinder.find_spec(name, path)
+        if found is None or not found.has_location or found.origin is None:
+            return found
+        if not is_python(Path(found.origin).name) or self._hides(Path(found.origin), listed=False):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return found
+
     def _spec(self, name: str, file: Path, folder: Path | None) -> ModuleSpec:
         spec = ModuleSpec(name, _ProjectLoader(self, file), origin=str(file), is_package=folder is not None)
         spec.has_location = True
@@ -200,11 +214,13 @@ class _Finder(MetaPathFinder):
         if not fullname.startswith(_PREFIX):
             return None
         space = _spaces.get(fullname.partition(".")[0])
-        spec = space.find(fullname) if space is not None else None
-        if spec is None and space is not None and space.hides(fullname):
+        if space is None:
+            return None
+        spec = space.find(fullname)
+        if spec is None and space.hides(fullname):
             # Otherwise the next finder would find it, in the folder of its package.
             raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
-        return spec
+        return spec or space.find_compiled(fullname, path)
 
 
 class _ProjectLoader(Loader):

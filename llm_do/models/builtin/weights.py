@@ -108,7 +108,8 @@ def _digest(path: Path) -> str:
 
 
 def _download(folder: Path) -> Path:
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input"]
+    # -P: `-m` alone would look for pip, and for what pip imports, in the current folder first.
+    command = [sys.executable, "-P", "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input"]
     options = ["--disable-pip-version-check", "--no-cache-dir", "--quiet", "--dest", str(folder), REQUIREMENT]
     done = subprocess.run([*command, *options], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
     wheel = next(folder.glob("*.whl"), None)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
 from llm_do.files.code_files import CodeFiles
 from llm_do.files.code_watch import CodeWatch, watch_code
+from llm_do.files.command_files import named_files
+from llm_do.project.agent_spec import ToolsetRef
+from llm_do.project.flow_spec import every_agent
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project
@@ -25,6 +29,18 @@ def watch_of(project: Project) -> CodeWatch:
         if watch is None:
             listed = (*project.files, *project.python_files)
             patterns, skills = project.code_patterns, project.skill_patterns
-            code = CodeFiles(project.root, project.manifest, listed, patterns, project.data_folders, skills)
+            programs = named_files(project.root, _server_words(project))
+            code = CodeFiles(project.root, project.manifest, listed, patterns, project.data_folders, skills, programs)
             watch = _watches[project] = watch_code(code)
         return watch
+
+
+def _server_words(project: Project) -> Iterator[str]:
+    """The words of the commands of servers, in the manifest and in agents' options."""
+    agents = (spec for spec, _ in every_agent(project.registry))
+    options = [ref.options for spec in agents for ref in spec.toolsets if isinstance(ref, ToolsetRef)]
+    configs: Sequence[Mapping[str, Any]] = [*project.toolset_configs.values(), *options]
+    for config in configs:
+        command = config.get("command")
+        if isinstance(command, list | tuple):
+            yield from map(str, cast("Sequence[object]", command))

@@ -33,6 +33,7 @@ _NAMES = {
     "agent": "an agent",
     "python": "a project's Python file",
     "skill": "a skill",
+    "program": "a server's program",
 }
 
 

@@ -13,12 +13,14 @@ import logging
 import os
 import threading
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from llm_do._extras import missing_extra
 from llm_do._startup.code_access import must_be_open
 from llm_do.concurrency.lifeline import guarded_environment
 from llm_do.errors import ToolError
+from llm_do.files.command_files import unreviewed_code
 from llm_do.formats.toolset_config import McpConfig
 from llm_do.formats.variables import UnsetVariableError, expand_variables
 from llm_do.toolsets.mcp.server_stderr import StderrTail
@@ -122,7 +124,9 @@ class McpSession:
     def _explain(self, error: Exception) -> Reason:
         from llm_do.toolsets.mcp.failures import Reason, explain_failure
 
-        if isinstance(error, ToolError) or self.findings is None:
+        if isinstance(error, ToolError):
+            return Reason(error.message, error.hint) if error.hint else Reason(str(error))
+        if self.findings is None:
             return Reason(str(error))
         return explain_failure(self.config, error, self.findings)
 
@@ -191,8 +195,13 @@ class McpSession:
             transport = UrlTransport(_expanded(config.url), headers, findings=findings, seconds=config.timeout)
         else:
             assert config.command is not None
+            command = [_expanded(word) for word in config.command]
+            new = await asyncio.to_thread(unreviewed_code, self._root, command)
+            if new is not None:
+                hint = f"Look at it, then `llm-do approvals accept {quote(new)}`, or delete it."
+                raise ToolError(f"it might load {new}, which a model's tool made and no one has agreed to", hint=hint)
             transport = CommandTransport(
-                [_expanded(word) for word in config.command],
+                command,
                 environment={
                     **{name: _expanded(value) for name, value in config.env.items()},
                     **guarded_environment(),
