@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 
-__all__ = ["escape_controls", "format_arguments", "sanitize"]
+__all__ = ["escape_controls", "escape_data", "format_arguments", "sanitize"]
 
 _INVISIBLE = frozenset(
     [
@@ -26,6 +26,7 @@ _INVISIBLE = frozenset(
 """Characters that print nothing although Unicode calls them letters, marks or symbols."""
 
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_OTHER = re.compile(r"[^\x00-\x7e]")
 _TAIL = r"x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}"
 # A whole run of backslashes is one match, also when nothing follows: that keeps long runs linear.
 _ODD = re.compile(rf"(\\*)([^ -~])|(\\+)([nrt]|{_TAIL})?")
@@ -57,6 +58,22 @@ def escape_controls(text: str) -> str:
         a\x1b[31m\u202eb
     """
     return _escape_invisible(text, lines=False, double=False)
+
+
+def escape_data(text: str) -> str:
+    r"""Escape what can't be seen, and isn't ASCII, as JSON does: the same data, if the text is JSON.
+
+    `json.dumps` escapes ASCII's own control characters, and some that act on a terminal aren't among them.
+
+    Example:
+        >>> escape_data('{"name": "a\u009b2Jb \u202e"}') == '{"name": "a' + r'\u009b2Jb \u202e"}'
+        True
+    """
+    return text if text.isascii() else _OTHER.sub(lambda found: _as_json(found[0]), text)
+
+
+def _as_json(char: str) -> str:
+    return char if char.isprintable() and ord(char) not in _INVISIBLE else json.dumps(char)[1:-1]
 
 
 def format_arguments(args: Mapping[str, object], *, lines: bool = True) -> list[tuple[str, str]]:

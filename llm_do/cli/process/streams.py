@@ -102,7 +102,14 @@ class Results:
         return terminal_columns(self._number)
 
     def write(self, text: str) -> None:
-        """Write all of a text; if the reader has gone away, set `closed` and return."""
+        """Write all of a text; if the reader has gone away, set `closed` and return.
+
+        Text for people has nothing that acts on a terminal, but JSON may, and a person may look at it.
+        """
+        if not text.isascii() and self.is_terminal:
+            from llm_do.text.sanitizer import escape_data
+
+            text = escape_data(text)
         data = memoryview(text.encode("utf-8", "backslashreplace"))
         try:
             while data and not self.closed:

@@ -14,7 +14,7 @@ from typing import cast
 
 from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.diagnostic import Location
-from llm_do.files.command_files import named_files
+from llm_do.formats.toolset_types.server_commands import named_files
 from llm_do.formats.variables import references
 from llm_do.linker.analysis.inventory import Inventory, KnownTool
 from llm_do.linker.sources.file_lists import is_inside

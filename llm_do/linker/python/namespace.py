@@ -25,7 +25,6 @@ from typing import Any, Protocol
 
 from llm_do._startup.code_access import must_be_open
 from llm_do._startup.compiled_texts import project_code
-from llm_do.files.code_files import is_python
 from llm_do.linker.python.plain_tools import allow_plain_tools
 from llm_do.linker.python.positions import Facts, read_facts
 
@@ -131,12 +130,12 @@ class ModuleSpace:
         """The spec of a module without a source, such as an extension module, in the folder of its package.
 
         Raises:
-            ModuleNotFoundError: It is hidden, or named like a library, which doesn't count as code.
+            ModuleNotFoundError: It is hidden.
         """
         found = PathFinder.find_spec(name, path)
         if found is None or not found.has_location or found.origin is None:
             return found
-        if not is_python(Path(found.origin).name) or self._hides(Path(found.origin), listed=False):
+        if self._hides(Path(found.origin), listed=False):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return found
 

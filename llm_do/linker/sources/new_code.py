@@ -12,7 +12,7 @@ from pathlib import Path
 
 from llm_do.diagnostics.codes.environment import new_code
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
-from llm_do.files.code_files import KEY_FILE, CodeFiles
+from llm_do.files.code_files import KEY_FILE, CodeFiles, is_python
 from llm_do.files.unreviewed import is_below, unreviewed_files
 
 __all__ = ["NewCode", "read_new_code"]
@@ -44,8 +44,11 @@ class NewCode:
         return True
 
     def hides_module(self, file: Path, *, listed: bool) -> bool:
-        """Whether a module isn't found: no one has agreed to it, or it is data and the manifest doesn't list it."""
-        if self.leaves_out(file):
+        """Whether a module isn't found: no one has agreed to it, or it is data and the manifest doesn't list it.
+
+        So is one that doesn't count as code, and that nobody would be asked about: a shared library.
+        """
+        if self.leaves_out(file) or not (listed or is_python(file.name)):
             return True
         if listed or not self.data_folders:
             return False

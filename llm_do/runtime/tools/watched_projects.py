@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 from llm_do.files.code_files import CodeFiles
 from llm_do.files.code_watch import CodeWatch, watch_code
-from llm_do.files.command_files import named_files
+from llm_do.formats.toolset_types.server_commands import named_files
 from llm_do.project.agent_spec import ToolsetRef
 from llm_do.project.flow_spec import every_agent
 

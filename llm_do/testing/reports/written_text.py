@@ -6,16 +6,11 @@ import re
 from pathlib import Path
 
 from llm_do.testing.cases.results import Failure
+from llm_do.text.sanitizer import escape_controls
 
 __all__ = ["describe_failure", "first_line", "place", "shorten", "writable"]
 
-_UNWRITABLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # controls; a carriage return too, which XML readers would turn into a line break
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # these change the order in which text is displayed
-    "\u2028\u2029\ud800-\udfff\ufffe\uffff"
-    "\U000e0000-\U000e007f]"  # tags: text that no one sees
-)
-_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_KEPT = re.compile("([\n\t])")
 
 
 def writable(text: str, *, lines: bool = True) -> str:
@@ -31,15 +26,9 @@ def writable(text: str, *, lines: bool = True) -> str:
     """
     if not text.isascii():  # two halves of a character that stand together are that character
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-    text = _UNWRITABLE.sub(lambda found: _escape(found[0]), text)
-    return text if lines else text.replace("\n", "\\n").replace("\t", "\\t")
-
-
-def _escape(char: str) -> str:
-    code = ord(char)
-    if char in _ESCAPES:
-        return _ESCAPES[char]
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    if not lines:
+        return escape_controls(text)
+    return "".join(part if part in ("\n", "\t") else escape_controls(part) for part in _KEPT.split(text))
 
 
 def shorten(text: str, most: int) -> str:

@@ -20,9 +20,9 @@ from llm_do._extras import missing_extra
 from llm_do._startup.code_access import must_be_open
 from llm_do.concurrency.lifeline import guarded_environment
 from llm_do.errors import ToolError
-from llm_do.files.command_files import unreviewed_code
 from llm_do.formats.toolset_config import McpConfig
 from llm_do.formats.variables import UnsetVariableError, expand_variables
+from llm_do.toolsets.mcp.new_code import unreviewed_code
 from llm_do.toolsets.mcp.server_stderr import StderrTail
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from llm_do.runtime.approval.broker import ApprovalRequest
 from llm_do.text.sanitizer import format_arguments, sanitize
 from llm_do.ui.approval.diff_view import diff_lines
 from llm_do.ui.approval.frame import Frame
+from llm_do.ui.approval.lookalikes import find_lookalikes
 from llm_do.ui.terminal.text_width import wrap_words
 
 __all__ = ["QuestionText", "question_of"]
@@ -79,6 +80,7 @@ def question_of(request: ApprovalRequest, frame: Frame, *, complete: bool = Fals
         cut = len(lines) > _HEAD_LINES
         head += [*lines[:_HEAD_LINES], *(frame.prose(frame.gap, "quiet") if cut else ())]
         body += lines if cut else ()
+    head += _lookalikes([request.tool_name, *(shown[name] for name in targets)], frame)
     for name, value in shown.items():
         if name not in targets and (complete or name not in known):
             body += frame.named(name, value)
@@ -105,6 +107,12 @@ def _title(request: ApprovalRequest, frame: Frame, *, complete: bool) -> list[st
 def _description(request: ApprovalRequest, frame: Frame) -> list[str]:
     text = sanitize(request.description, lines=True)
     return frame.named("what", text, pieces=wrap_words) if text else []
+
+
+def _lookalikes(texts: Sequence[str], frame: Frame) -> list[str]:
+    """What a person would read as something else in the tool's name and the target."""
+    found = find_lookalikes(sanitize(" ".join(texts)))
+    return frame.prose(f"not what it looks like: {'; '.join(found)}", "warn") if found else []
 
 
 def _targets(request: ApprovalRequest) -> list[str]:
