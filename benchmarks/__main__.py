@@ -17,6 +17,7 @@ from benchmarks.measure import read_report
 NAMES = (
     "startup",
     "whole_run",
+    "peers",
     "in_process",
     "long_runs",
     "batches",

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 __all__ = [
@@ -94,14 +95,17 @@ def environment() -> dict[str, str]:
     return {**kept, "PYDANTIC_AI_NO_BANNER": "1", "OPENAI_API_KEY": "benchmark"}
 
 
-def cpu_of(command: Sequence[str], extra: dict[str, str] | None = None, *, code: int = 0) -> float:
-    """Measure the processor seconds, user and system, of a process.
+def cpu_of(
+    command: Sequence[str], extra: dict[str, str] | None = None, *, code: int = 0, folder: Path | None = None
+) -> float:
+    """Measure the processor seconds, user and system, of a process, in a folder if one is given.
 
     Raises:
         RuntimeError: The process exited with another code than `code`.
     """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(command, env={**environment(), **(extra or {})}, capture_output=True, text=True, check=False)
+    environ = {**environment(), **(extra or {})}
+    done = subprocess.run(command, env=environ, cwd=folder, capture_output=True, text=True, check=False)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode != code:
         raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}: {done.stderr[-2000:]}")
@@ -115,9 +119,13 @@ def interleaved_processes(
     rounds: int = 7,
     extra: dict[str, str] | None = None,
     code: int = 0,
+    folder: Path | None = None,
 ) -> tuple[float, float]:
     """Measure the median processor seconds of two commands, run alternately after a warm-up; ours exits with `code`."""
-    pairs = [(cpu_of(ours, extra=extra, code=code), cpu_of(reference, extra=extra)) for _ in range(rounds + 1)][1:]
+    pairs = [
+        (cpu_of(ours, extra, code=code, folder=folder), cpu_of(reference, extra, folder=folder))
+        for _ in range(rounds + 1)
+    ][1:]
     return statistics.median(one for one, _ in pairs), statistics.median(other for _, other in pairs)
 
 

@@ -29,6 +29,7 @@ def serving() -> Iterator[str]:
     finally:
         process.terminate()
         process.wait()
+        process.stdout.close()
 
 
 def answer(request: dict[str, Any]) -> tuple[float, dict[str, Any]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import peers
 from benchmarks.__main__ import NAMES, main
 from benchmarks.measure import Figure, read_report
 
@@ -75,6 +76,12 @@ def test_every_module_that_measures_is_run() -> None:
 
     assert set(NAMES) == modules
     assert [name for name in NAMES if not callable(importlib.import_module(f"benchmarks.{name}").main)] == []
+
+
+def test_a_tool_that_is_not_installed_has_no_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peers, "PEERS", (peers.Peer("none", "no_such_package.at_all", (), {}),))
+
+    assert peers.main() == []
 
 
 @pytest.mark.parametrize(
