@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from contextlib import suppress
 from functools import cached_property
 from json import JSONDecodeError
 from typing import Any, cast
@@ -14,7 +12,7 @@ from httpx2 import Request, Response
 from pydantic_ai.exceptions import ModelAPIError
 
 from llm_do.models.providers.chat_answers import error_in
-from llm_do.models.providers.chat_stream import is_document
+from llm_do.models.providers.chat_stream import is_document, read_document
 from llm_do.models.providers.provider_words import document_words, provider_words
 
 __all__ = ["CheckedAnthropic"]
@@ -52,11 +50,8 @@ async def _check_stream(stream: AsyncStream[Any], model: str) -> None:
     response = stream.response
     if not is_document(response):
         return
-    await response.aread()
+    data = await read_document(response)
     await stream.close()
-    data: object = response.text
-    with suppress(ValueError, RecursionError):
-        data = json.loads(response.text)
     if isinstance(data, dict) and isinstance(cast("dict[str, Any]", data).get("content"), list):
         raise NotImplementedError("the server can't stream")
     raise _error(cast("object", data), model)

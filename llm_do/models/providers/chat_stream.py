@@ -15,7 +15,7 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from llm_do.models.providers.chat_answers import ChunkMender, UnusableAnswerError, error_in, mend_completion
 from llm_do.models.providers.provider_words import provider_words
 
-__all__ = ["ChatStream", "is_document", "read_completion"]
+__all__ = ["ChatStream", "is_document", "read_completion", "read_document"]
 
 END = "[DONE]"
 
@@ -76,6 +76,14 @@ def is_document(response: httpx2.Response) -> bool:
     """Whether the answer to a request for a stream is one document."""
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     return kind.endswith(("json", "html", "xml"))
+
+
+async def read_document(response: httpx2.Response) -> object:
+    """Return the document that answers a request for a stream: its data, or its text if that isn't JSON."""
+    await response.aread()
+    with suppress(ValueError, RecursionError):
+        return json.loads(response.text)
+    return response.text
 
 
 def _event_data(name: str | None, text: str, request: httpx2.Request) -> dict[str, Any]:

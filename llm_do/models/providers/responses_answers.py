@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from contextlib import suppress
 from json import JSONDecodeError
 from typing import Any, cast
 
@@ -12,7 +10,7 @@ from openai import APIError, AsyncOpenAI, AsyncStream
 from openai.types.responses import Response
 
 from llm_do.models.providers.chat_answers import error_in
-from llm_do.models.providers.chat_stream import is_document
+from llm_do.models.providers.chat_stream import is_document, read_document
 from llm_do.models.providers.provider_words import document_words, provider_words
 
 __all__ = ["CheckedResponses"]
@@ -59,12 +57,9 @@ async def _check_stream(stream: AsyncStream[Any]) -> None:
     response = stream.response
     if not is_document(response):
         return
-    await response.aread()
+    data = await read_document(response)
     await stream.close()
-    data: object = response.text
-    with suppress(ValueError, RecursionError):
-        data = json.loads(response.text)
-    error = error_in(cast("object", data))
+    error = error_in(data)
     if isinstance(data, dict) and isinstance(cast("dict[str, Any]", data).get("output"), list) and not error:
         raise NotImplementedError("the server can't stream")
     raise APIError(_words(cast("object", data)), response.request, body=error)

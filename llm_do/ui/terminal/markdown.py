@@ -1,4 +1,4 @@
-"""A model's complete text for a terminal: its Markdown drawn, where it is some, and harmless in any case."""
+"""A model's complete text for a terminal: its Markdown drawn, where it is some, and sanitized in any case."""
 
 from __future__ import annotations
 

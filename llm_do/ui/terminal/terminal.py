@@ -82,7 +82,7 @@ class Terminal:
         return 24
 
     def write(self, text: str) -> None:
-        """Write text that is harmless already."""
+        """Write text that is sanitized already."""
         data = memoryview(text.encode("utf-8", "backslashreplace"))
         with suppress(OSError):
             while data:
