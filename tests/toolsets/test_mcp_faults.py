@@ -206,3 +206,13 @@ def test_a_status_that_comes_later_is_in_the_calls_result(tmp_path: Path, addres
 def test_an_address_without_mcp_is_called_that(tmp_path: Path, address: str) -> None:
     assert "what answers there doesn't speak MCP: it sent text/html" in failure(tmp_path, url=f"{address}/html").message
     assert "nothing answers at its address" in failure(tmp_path, url="http://127.0.0.1:9/mcp").message
+
+
+def test_an_answer_that_is_too_long_fails_its_call_and_the_server_goes_on(tmp_path: Path) -> None:
+    turns = [call("small_huge"), call("small_add", a=1, b=2)]
+    result = carry_out(session(tmp_path, *turns, command=plain("well")))
+
+    outcomes = [(outcome, text) for _, outcome, text in results_of(result.messages)]
+    assert outcomes[0][0] == "failed"
+    assert "the server's answer is longer than 16 MiB" in outcomes[0][1]
+    assert outcomes[1] == ("success", "3")

@@ -3,21 +3,25 @@
 - Whether a server knows the newest version of the protocol is asked within a share of its time.
 - A tool with a broken schema is left out, and the others are offered.
 - Results aren't checked against the server's own schema: it is the server's promise to itself, and may take for ever.
+- What a command prints is read in lines of bounded length.
 - The status of an HTTP response and lines that aren't messages are kept, because they say what went wrong.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
+import anyio
 import httpx2
-from fastmcp.client.transports import ClientTransport, StdioTransport, StreamableHttpTransport
+from fastmcp.client.transports import ClientTransport, StreamableHttpTransport
 from fastmcp.client.transports.base import SessionKwargs, TransportOptions, VersionAwareClientSession
-from mcp import ClientSession
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
 from mcp.shared.dispatcher import CallOptions
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.types import CallToolResult, Tool
@@ -26,6 +30,7 @@ from typing_extensions import Unpack
 
 from llm_do.concurrency.worker_threads import run_in_worker
 from llm_do.project.tools.argument_schemas import find_unusable_part
+from llm_do.toolsets.mcp.server_lines import LINES
 
 if TYPE_CHECKING:
     import ssl
@@ -139,7 +144,7 @@ class _OurSession(ClientTransport):
             yield session
 
 
-class CommandTransport(_OurSession, StdioTransport):
+class CommandTransport(ClientTransport):
     """A server that is a command. It gets the given environment and the protocol's minimal one."""
 
     def __init__(
@@ -152,8 +157,48 @@ class CommandTransport(_OurSession, StdioTransport):
         findings: Findings,
         seconds: float,
     ) -> None:
-        super().__init__(command[0], command[1:], env=environment, cwd=str(cwd), keep_alive=False, log_file=log_file)
+        self._server = StdioServerParameters(
+            command=command[0], args=command[1:], env=environment, cwd=cwd, encoding=LINES
+        )
+        self._log_file = log_file
+        self._stop = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
         self._session_class = _session_class(findings, seconds)
+
+    @asynccontextmanager
+    async def connect_session(
+        self, *, transport_options: TransportOptions | None = None, **session_kwargs: Unpack[SessionKwargs]
+    ) -> AsyncGenerator[ClientSession]:
+        """Start the server, and connect with our session."""
+        ready: asyncio.Future[ClientSession] = asyncio.get_running_loop().create_future()
+        stop = asyncio.Event()
+        # In a task of its own, which is never cancelled: the SDK's client leaves the server running if it is.
+        self._stop, self._task = stop, asyncio.create_task(self._hold(ready, stop, session_kwargs))
+        try:
+            await asyncio.wait({ready, self._task}, return_when=asyncio.FIRST_COMPLETED)
+            if not ready.done():
+                await self._task
+            yield ready.result()
+        finally:
+            await self.close()
+
+    async def close(self) -> None:
+        """Stop the server; FastMCP calls it again if its first call was cancelled."""
+        self._stop.set()
+        if self._task is not None:
+            with anyio.CancelScope(shield=True):
+                await asyncio.wait({self._task})
+            if not self._task.cancelled():
+                self._task.exception()  # once the session has ended, it is of no interest
+
+    async def _hold(self, ready: asyncio.Future[ClientSession], stop: asyncio.Event, options: SessionKwargs) -> None:
+        """Stay connected until `stop` is set."""
+        async with (
+            stdio_client(self._server, errlog=self._log_file) as (read, write),
+            self._session_class(read, write, **options) as session,
+        ):
+            ready.set_result(session)
+            await stop.wait()
 
 
 class UrlTransport(_OurSession, StreamableHttpTransport):

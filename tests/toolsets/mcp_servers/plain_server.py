@@ -18,7 +18,10 @@ WRITING = threading.Lock()
 NUMBERS = {"a": {"type": "integer"}, "b": {"type": "integer"}}
 TOOLS: dict[str, dict[str, Any]] = {
     "add": {"type": "object", "properties": NUMBERS, "required": ["a", "b"]},
-    **{name: {"type": "object", "properties": {}} for name in ("whoami", "crash", "slow", "flood", "3d", "l" * 62)},
+    **{
+        name: {"type": "object", "properties": {}}
+        for name in ("whoami", "crash", "slow", "flood", "huge", "3d", "l" * 62)
+    },
     "fail": {"type": "object", "properties": {"why": {"type": "string"}}, "required": ["why"]},
 }
 
@@ -68,6 +71,8 @@ def use(name: str, arguments: dict[str, Any]) -> str:
         for _ in range(5000):
             complain("x" * 1000)
         return "dry again"
+    if name == "huge":
+        return "many words " * 2_000_000
     if name == "curious":
         return "curiouser"
     if name.startswith("ll"):
