@@ -9,7 +9,8 @@ A rule that allows matches narrowly:
   that seems to leave the folder (`/x`, `~`, `..` or `file:`, also after `=`, `@`, `,`, `:` or the letters of an option,
   as in `-C..`). A rule has to spell these out. A wildcard that isn't the final `*` covers no option at all.
 
-`*` alone allows every command that can be parsed.
+`*` alone allows every command that can be parsed. A filter behind a command that is allowed needs no rule
+(`llm_do.policy.commands.filters`).
 
 A rule that denies or asks matches broadly: by any path to the program, through any wrapper, with options before and
 between the words or in another order, and with any further words.
@@ -24,6 +25,7 @@ from functools import cached_property
 from typing import TypeGuard, cast
 
 from llm_do.policy.commands.command_reading import Piece, read_command
+from llm_do.policy.commands.filters import is_filter
 from llm_do.policy.commands.launching_programs import WRAPPERS
 from llm_do.policy.commands.pattern_words import CommandWords, Word, is_off_limits, program_of
 from llm_do.policy.commands.restrictions import touches
@@ -75,8 +77,17 @@ class CommandGlob:
     def allows(self, pipeline: Pipeline) -> frozenset[int]:
         """Return the commands of a line that a rule with this pattern allows.
 
-        A pattern of several commands allows a part of a line, or all of it, that is joined in the same way.
+        A pattern of several commands allows a part of a line, or all of it, that is joined in the same way. What a
+        command that is allowed prints may go through filters.
         """
+        joins = CommandLine.joins_of(pipeline)
+        found = set(self._spelled(pipeline))
+        for place in range(1, len(pipeline)):
+            if place - 1 in found and joins[place - 1] == "|" and is_filter(pipeline[place]):
+                found.add(place)
+        return frozenset(found)
+
+    def _spelled(self, pipeline: Pipeline) -> frozenset[int]:
         size = len(self.commands)
         if size == 1:
             return frozenset(place for place, argv in enumerate(pipeline) if _allows(self.commands[0], argv))

@@ -88,6 +88,8 @@ def proofs(make: Make, texts: list[str], /, files: Mapping[str, object] | None =
         ("never writer:shell(git push *) unless asked", {"allow": ["shell(git *)"]}, "broken", "git push"),
         ("never shell(git push *) unless asked", {"allow": ["shell(git log *)", "shell(make)"]}, "holds", ""),
         ("never shell(git push *) unless asked", {"allow": ["shell(env *)"]}, "unproved", "writer calls shell"),
+        ("never shell(grep *) unless asked", {"allow": ["shell(git log *)"]}, "unproved", "writer calls shell"),
+        ("never shell(grep *)", {"allow": ["shell(git log *)"], "deny": ["shell(grep *)"]}, "holds", ""),
         ("never shell(git push *)", {"deny": ["shell(git push *)"]}, "holds", ""),
         ("never shell(git push --force)", {"deny": ["shell(git push *)"]}, "holds", ""),
         ("never shell(git push *)", {"deny": ["shell(git push origin)"]}, "broken", "git push"),

@@ -257,7 +257,7 @@ def test_an_unparsed_command_is_allowed_by_no_pattern_and_denied_by_any() -> Non
 
 
 def test_patterns_may_allow_a_pipeline_together() -> None:
-    pipeline = (("git", "log"), ("head", "-3"))
+    pipeline = (("git", "log"), ("head", "-3", "notes.txt"))
     call = ToolCallInfo("shell", {"command": "..."}, primary="command", resolved={"command": pipeline})
     assert prepare_call(call).stages == 2
     assert covers(parse_pattern("shell(git log *)"), call) == {0}

@@ -25,6 +25,7 @@ from llm_do.linker.proofs.tool_cases import (
 from llm_do.policy.call_effects import concerns
 from llm_do.policy.command_patterns import is_pipeline
 from llm_do.policy.commands.command_reading import read_command
+from llm_do.policy.commands.filters import FILTERS
 from llm_do.policy.commands.launching_programs import WRAPPERS
 from llm_do.policy.commands.pattern_words import program_of
 from llm_do.policy.matcher import applies_to_agent, matches
@@ -292,7 +293,7 @@ def _apart(rule: ArgumentPattern | None, wanted: ArgumentPattern | None) -> bool
     own, others = _words(rule), _words(wanted)
     if not own or not others or rule is None or rule.command.is_broad or own[0] is None:
         return False
-    if program_of(own[0]) in WRAPPERS:
+    if program_of(own[0]) in WRAPPERS or others[0] is None or others[0] in FILTERS:  # a filter may follow any command
         return False
     pairs = list(zip(own, others, strict=False))
     return any(one is not None and other is not None and one != other for one, other in pairs)
