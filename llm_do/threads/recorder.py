@@ -89,12 +89,12 @@ class StoreRecorder:
         log = ExchangeLog(self._session_setups(redact) if settings.exchanges else None)
         return StoreRecording(store, run, opened, self._notice, redact, log, settings, attempt=attempt)
 
-    async def find(self, run_id: str, *, prefix: bool = False) -> tuple[RunRecord, str | None, str | None] | None:
-        """A run by its id, or a prefix that no other has; of a durable one its beginning and its result, as text."""
+    async def find(self, run_id: str) -> tuple[RunRecord, str | None, str | None] | None:
+        """A run by its id; of a durable one its beginning and its result, as text."""
         store = self.store()
         await store.recover()
         run = await store.run(run_id)
-        if run is None or (run.id != run_id and not prefix):
+        if run is None or run.id != run_id:
             return None
         return run, *await store.run_texts(run.id)
 

@@ -81,9 +81,14 @@ def test_explain_shows_the_decision_the_rule_and_its_location(run_lines: Callabl
         bob="approvals explain send bob",
         option="approvals explain send to=bob --allow send(to=b*)",
         data="approvals explain send to=ann --format json",
+        wrong='approvals explain send {"to":["ann"]}',
+        part="approvals explain send text=hello",
     )
 
-    assert [each.code for each in ended.values()] == [0] * 5
+    assert [each.code for each in ended.values()] == [0] * 7
+    refused = "warning: the arguments don't fit the tool's schema, so a run may refuse the call before it decides: to: "
+    assert f"{refused}['ann'] is not of type 'string'\n" in ended["wrong"].out
+    assert "warning" not in ended["part"].out  # an argument that is left out may be any
     assert ended["ann"].out == (
         "main calls send\n"
         "  to: ann\n"

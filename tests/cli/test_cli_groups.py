@@ -140,7 +140,7 @@ def test_without_an_id_the_latest_run_and_thread_are_shown(project: Callable[...
 
     assert (ended["unknown"].code, ended["unknown"].err) == (
         2,
-        "error: no run has the id 'zz', or several ids begin with it. See `llm-do runs list`.\n",
+        "error: no run has the id 'zz'. `llm-do runs list` shows the runs.\n",
     )
     assert before.code == 2
     assert before.err.startswith("error: there are no runs. Run the project;")

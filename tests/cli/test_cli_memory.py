@@ -16,7 +16,7 @@ ANSWERS = """\
 - tools:
     - {name: remember, args: {text: "Ann \\e[31mlikes tea.", scope: user}}
 - tools:
-    - {name: remember, args: {text: Ann likes tea and coffee., scope: thread}}
+    - {name: remember, args: {text: "Ann likes tea and coffee.\\nmemory 1 of user bob", scope: thread}}
 - tools:
     - {name: remember, args: {text: Closed on Mondays., scope: project}}
 - text: Noted.
@@ -71,7 +71,8 @@ def test_a_memory_is_shown_and_forgotten_by_the_beginning_of_its_id(desk: Path) 
 
     shown = run_forked("memory", "show", thread[:5], cwd=desk)
     assert shown.out.splitlines()[0] == f"memory {thread} of thread t of ann"
-    assert shown.out.splitlines()[-1] == "Ann likes tea and coffee."
+    # A line of a text can't pass for another memory.
+    assert shown.out.splitlines()[2:] == ["    Ann likes tea and coffee.", "    memory 1 of user bob"]
     assert complete(f"llm-do memory show {user[:3]}", desk) == [user]
     assert run_forked("memory", "forget", project, user, cwd=desk).out.count("\n") == 2
     assert rows(run_forked("memory", "list", "--json", cwd=desk)) == [("thread", thread)]

@@ -182,6 +182,8 @@ def test_files_that_have_changed_since_are_listed_and_the_others_selected(edited
     assert "  changed  a.md        (it has changed since)\n  created  new/\n" in shown
 
     assert run_forked("undo", "--yes", "--path", "*.md", "--path", "!a.md", cwd=edited).code == 0
+    shown = run_forked("runs", "show", cwd=edited).out
+    assert "of which 3 are as before the run and 1 can be restored by `llm-do undo " in shown, shown
     assert (edited / "a.md").read_text() == "mine"
     assert not (edited / "new" / "b.md").exists()
     missed = run_forked("undo", "--yes", "--path", "*.py", cwd=edited)

@@ -131,6 +131,14 @@ def test_the_rest_can_be_shown_at_once_and_a_page_again() -> None:
     assert shown.count("│ 3000   line 2999\n") == 3
 
 
+def test_a_key_that_means_nothing_here_is_answered_below_the_page() -> None:
+    [decision], shown = ask_all(["v", "zz\x1b[2J", "q", "n"], LONG)
+
+    assert decision.answer == "deny"
+    assert shown.count("isn't one of these keys\nlines 1 to 33 of 3,002; Enter shows more") == 1
+    assert "\x1b[2j" not in shown.lower()
+
+
 def test_looking_at_a_part_is_not_looking_at_all() -> None:
     [decision], shown = ask_all(["v", "q", "y", "n"], LONG)
 

@@ -172,7 +172,9 @@ def test_the_files_that_a_run_changed_are_listed(tmp_path: Path) -> None:
     with serving([root]) as desk:
         run = desk.start(input="Go", entry="writer")
         assert desk.answer(run, desk.question(run), "once").status_code == 200
-        assert desk.ended(run)["files"] == [{"path": "<b>.md", "change": "created", "can_undo": True, "note": ""}]
+        assert desk.ended(run)["files"] == [
+            {"path": "<b>.md", "change": "created", "can_undo": True, "as_before": False, "note": ""}
+        ]
         (root / "<b>.md").write_text("mine", encoding="utf-8")
         (file,) = desk.http.get(f"/api/runs/{run}").json()["files"]
         assert (file["can_undo"], file["note"]) == (False, "it has changed since")

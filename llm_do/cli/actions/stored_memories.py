@@ -19,6 +19,9 @@ __all__ = ["forget", "list_memories", "print_from_store", "show_memories"]
 _LINE = 100
 """Characters of a text in a list."""
 
+_INDENT = "    "
+"""Before each line of a text, since a model wrote it: none can pass for a line of ours."""
+
 _SEE = "See `llm-do memory list`, with --scope, --user and --thread."
 
 
@@ -46,7 +49,7 @@ async def show_memories(store: SqlStore, chosen: MemoryFilter, *, as_json: bool)
         lines.append(f"remembered {local_time(each.updated)}{writer}")
         if each.created != each.updated:
             lines.append(f"first remembered {local_time(each.created)}")
-        lines += each.text.splitlines()
+        lines += [f"{_INDENT}{line}" for line in each.text.splitlines()]
     return [sanitize(line) for line in lines]
 
 

@@ -13,6 +13,7 @@ from llm_do.cli.actions.project_store import align_columns, local_time, print_fr
 from llm_do.errors import EXIT_CODES, UsageError
 from llm_do.runtime.record.events.event import event_from_dict
 from llm_do.runtime.record.results import Usage
+from llm_do.runtime.record.run_names import named_run
 from llm_do.runtime.record.store.stored_questions import as_question
 from llm_do.runtime.record.stored_records import Filter, Observation, RunFilter, RunRecord, Spending, SpendingBy
 from llm_do.text.run_ids import short_run_id
@@ -91,9 +92,7 @@ async def list_runs(store: SqlStore, filter: RunFilter, *, limit: int, as_json: 
 
 async def drop_run(store: SqlStore, run: str) -> Sequence[str]:
     """End a durable run that waits to be resumed."""
-    found = await store.run(run)
-    if found is None:
-        raise UsageError(f"no run has the id {run!r}, or several ids begin with it", hint="See `llm-do runs list`.")
+    found = await named_run(store, run)
     await store.drop_run(found.id)
     return [f"dropped {found.id}"]
 
@@ -151,15 +150,14 @@ async def found_run(store: SqlStore, run: str | None) -> RunRecord:
     """A run by its id or a prefix of it, by default the most recent one.
 
     Raises:
-        UsageError: There is none.
+        UsageError: There is none, or there are several.
     """
     await store.recover()
-    found = await store.run(run) if run is not None else next(iter(await store.runs(limit=1)), None)
-    if found is None and run is None:
-        raise UsageError("there are no runs", hint="Run the project; runs are recorded without --no-record.")
-    if found is None:
-        raise UsageError(f"no run has the id {run!r}, or several ids begin with it", hint="See `llm-do runs list`.")
-    return found
+    if run is not None:
+        return await named_run(store, run)
+    for latest in await store.runs(limit=1):
+        return latest
+    raise UsageError("there are no runs", hint="Run the project; runs are recorded without --no-record.")
 
 
 def run_line(run: RunRecord, tokens: int, cost: float | None) -> str:

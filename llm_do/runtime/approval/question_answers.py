@@ -12,6 +12,7 @@ from llm_do.policy.pattern import PatternError, parse_pattern
 from llm_do.runtime.approval.broker import ApprovalDecision
 from llm_do.runtime.approval.kept_approval import answer_data, covers_identical
 from llm_do.runtime.record.redaction import redactor
+from llm_do.runtime.record.run_names import named_run
 from llm_do.runtime.record.store.stored_questions import PendingQuestion, QuestionRow, as_question, short_id
 from llm_do.runtime.steps.run_questions import process_user
 from llm_do.runtime.steps.sealed_secrets import Seal
@@ -31,16 +32,11 @@ async def pending_questions(store: ThreadStore, run_id: str | None = None) -> li
         run_id: Only this run's; a prefix that no other run's id has is enough.
 
     Raises:
-        UsageError: There is no such run.
+        UsageError: There is no such run, or there are several.
     """
     await store.recover()
     if run_id is not None:
-        run = await store.run(run_id)
-        if run is None:
-            raise UsageError(
-                f"no run has the id {run_id!r}, or several ids begin with it", hint="`llm-do runs list` shows the runs."
-            )
-        run_id = run.id
+        run_id = (await named_run(store, run_id)).id
     return [as_question(row) for row in await store.questions(run_id)]
 
 

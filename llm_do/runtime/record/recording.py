@@ -243,8 +243,8 @@ class Recorder(Protocol):
         """Begin another attempt at a durable run, by its id; sets `run.thread` and `run.user`."""
         ...
 
-    async def find(self, run_id: str, *, prefix: bool = False) -> tuple[RunRecord, str | None, str | None] | None:
-        """A run by its id, or a prefix that no other has; of a durable one its beginning and its result, as text."""
+    async def find(self, run_id: str) -> tuple[RunRecord, str | None, str | None] | None:
+        """A run by its id; of a durable one its beginning and its result, as text."""
         ...
 
     def batches(self) -> BatchStore:

@@ -173,6 +173,7 @@ class RunFilter:
         cost_above: Only runs that cost more US dollars; a run whose price isn't known doesn't.
         user_id: Only this user's.
         batch: Only runs of the batch with this id.
+        prefix: Only runs whose ids begin with this, `queued` ones too.
     """
 
     thread_id: str | None = None
@@ -182,6 +183,7 @@ class RunFilter:
     cost_above: float | None = None
     user_id: str | None = None
     batch: str | None = None
+    prefix: str | None = None
 
 
 SpendingBy: TypeAlias = Literal["day", "agent", "model"]

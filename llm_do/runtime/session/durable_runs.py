@@ -70,13 +70,13 @@ class EarlierRun:
         return toolkit_states(self.beginning.toolkits)
 
 
-async def find_run(session: Session, run_id: str, *, prefix: bool = False) -> EarlierRun | None:
-    """The durable run of an id, or of a prefix that only its id has; None if the store has none.
+async def find_run(session: Session, run_id: str) -> EarlierRun | None:
+    """The durable run of an id; None if the store has none.
 
     Raises:
         UsageError: It isn't a durable run, or is running.
     """
-    found = await session.shared.recorder().find(run_id, prefix=prefix)
+    found = await session.shared.recorder().find(run_id)
     if found is None:
         return None
     run, beginning, result = found

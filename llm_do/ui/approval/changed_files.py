@@ -44,7 +44,13 @@ def changed_rows(root: Path, run_id: str) -> list[dict[str, Any]]:
     if plan is None:
         return []
     return [
-        {"path": file.label, "change": file.change, "can_undo": file.outcome == "undo", "note": obstacle(file)}
+        {
+            "path": file.label,
+            "change": file.change,
+            "can_undo": file.outcome == "undo",
+            "as_before": file.outcome == "done",
+            "note": obstacle(file),
+        }
         for file in plan.files
     ]
 

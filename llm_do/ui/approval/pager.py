@@ -8,7 +8,7 @@ from typing import Literal
 from llm_do.ui.approval.choices import parse_answer
 from llm_do.ui.approval.question import QuestionText
 from llm_do.ui.terminal.terminal import Terminal
-from llm_do.ui.terminal.text_width import wrap_words
+from llm_do.ui.terminal.text_width import shorten_middle, wrap_words
 
 __all__ = ["view"]
 
@@ -38,10 +38,13 @@ async def view(terminal: Terminal, question: QuestionText) -> Seen:
 async def _pages(terminal: Terminal, question: QuestionText, clear: str) -> Seen:
     lines = [*question.body, *question.foot]
     at = seen = 0
+    note = ""
     while True:
-        rows = max(terminal.rows - len(question.head) - _PROMPT_ROWS, _FEWEST_ROWS)
+        rows = max(terminal.rows - len(question.head) - _PROMPT_ROWS - bool(note), _FEWEST_ROWS)
         end = min(at + rows, len(lines))
-        terminal.write(clear + _text([*question.head, *lines[at:end]]) + _prompt(at, end, len(lines), terminal.columns))
+        prompt = _prompt(at, end, len(lines), terminal.columns)
+        terminal.write(clear + _text([*question.head, *lines[at:end]]) + note + prompt)
+        note = ""
         seen = max(seen, end) if at <= seen else seen
         line = await terminal.read_line()
         if line is None:
@@ -62,6 +65,8 @@ async def _pages(terminal: Terminal, question: QuestionText, clear: str) -> Seen
             at = max(len(lines) - rows, 0)
         elif not typed:
             at = end
+        else:
+            note = f"{shorten_middle(typed, 20)} isn't one of these keys\n"
 
 
 def _text(lines: Sequence[str]) -> str:

@@ -43,7 +43,7 @@ def explain_data(
     traits = traits_of(tool.metadata) or ToolTraits()
     args = _args(rest, tool.parameters_json_schema, traits.facts.primary)
     run = RunContext(deps=None, model=NULL_MODEL, usage=RunUsage(), tool_name=tool.name)
-    warnings: list[str] = []
+    warnings = _misfits(tool.parameters_json_schema, args)
     call = PendingCall(
         tool_name=tool.name,
         traits=traits,
@@ -68,6 +68,16 @@ def explain_data(
         "assertions": _assertions(project, info),
         "warnings": [*map(str, approver.saved.faults), *warnings],
     }
+
+
+def _misfits(schema: Mapping[str, Any], args: dict[str, Any]) -> list[str]:
+    """What is wrong with the arguments; one that is left out may be any."""
+    from llm_do.project.tools.argument_schemas import find_schema_faults
+
+    given = {key: value for key, value in schema.items() if key != "required"}
+    faults = "; ".join(find_schema_faults(given, args))
+    before = "the arguments don't fit the tool's schema, so a run may refuse the call before it decides"
+    return [f"{before}: {faults}"] if faults else []
 
 
 def _assertions(project: Project, info: ToolCallInfo) -> list[dict[str, object]]:

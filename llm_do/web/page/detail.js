@@ -69,7 +69,7 @@ class Detail {
     if (!files.length) return null;
     const rows = files.slice(0, 200).map((file) => [file.change, [visible(file.path), " ", el("span", { class: "dim" }, visible(file.note))]]);
     if (files.length > 200) rows.push(["and", `${number(files.length - 200)} more`]);
-    const how = can ? [el("code", {}, `llm-do undo ${shortId(record.run_id)}`), ` can restore ${number(can)} of ${number(files.length)}`] : "None of them can be restored";
+    const how = can ? [el("code", {}, `llm-do undo ${shortId(record.run_id)}`), ` can restore ${number(can)} of ${number(files.length)}`] : files.every((file) => file.as_before) ? "All of them are as before the run" : "None of them can be restored";
     return section("Files changed", facts(rows), el("p", { class: "dim" }, how));
   }
 

@@ -23,6 +23,7 @@ from llm_do.linker.sources.project_root import locate_project
 from llm_do.policy.proofs import check_examples
 from llm_do.policy.rules import Policy, build_policy
 from llm_do.project.project import Project
+from llm_do.runtime.record.run_names import named_run
 from llm_do.runtime.record.stored_records import Filter, Observation, RunFilter
 
 __all__ = ["read_rules", "recorded_calls", "replay_data"]
@@ -65,11 +66,7 @@ async def _read(
     try:
         run_id = None
         if run is not None:
-            found = await store.run(run)
-            if found is None:
-                hint = "See `llm-do runs list`."
-                raise UsageError(f"no run has the id {run!r}, or several ids begin with it", hint=hint)
-            run_id = found.id
+            run_id = (await named_run(store, run)).id
         recorded = await store.observations(Filter(run_id=run_id, types=_TYPES))
         if since is None:
             return recorded_calls(recorded)

@@ -123,25 +123,21 @@ def _find(project: Project, what: ResumeOptions) -> tuple[EarlierRun, Project]:
     """The run of an id or a prefix of it, read before the session is opened with its options, and its project."""
     import asyncio
 
+    from llm_do.runtime.record.run_names import named_run
     from llm_do.runtime.runtime import Runtime
-    from llm_do.runtime.session.durable_runs import find_run, project_as_begun
+    from llm_do.runtime.session.durable_runs import earlier_run, project_as_begun
 
-    async def find() -> tuple[EarlierRun, Project] | None:
+    async def find() -> tuple[EarlierRun, Project]:
         runtime = Runtime(project)
         try:
-            found = await find_run(runtime, what.run, prefix=True)
-            if found is None:
-                return None
+            store = runtime.shared.recorder().store()
+            await store.recover()
+            found = await earlier_run(runtime, (await named_run(store, what.run)).id)
             return found, await project_as_begun(runtime, found) if what.as_begun else project
         finally:
             await runtime.aclose()
 
-    found = asyncio.run(find())
-    if found is None:
-        raise UsageError(
-            f"no run has the id {what.run!r}, or several ids begin with it", hint="`llm-do runs list` shows the runs."
-        )
-    return found
+    return asyncio.run(find())
 
 
 def _as_begun(project: Project, session: SessionOptions, earlier: EarlierRun) -> SessionOptions:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from llm_do.errors import StoreError
@@ -43,14 +44,13 @@ _KEYS = {"day": f"floor(started / {QUARTER})", "agent": "agent", "model": "model
 
 def run_records(db: Database, filter: RunFilter, *, prefix: str | None = None, limit: int | None) -> list[RunRecord]:
     """List runs, most recent first; with a prefix, only the run whose id it is, if there is one."""
-    wheres, values = _conditions(filter)
     if prefix is not None:
         exact = db.execute(f"{_RUN} WHERE id = ?", (prefix,)).fetchone()
         if exact is not None:
             return [_run(exact)]
-        wheres.append("id >= ? AND id < ?")
-        values += [prefix, f"{prefix}\U0010ffff"]
-    elif filter.statuses is None:
+        filter = replace(filter, prefix=prefix)
+    wheres, values = _conditions(filter)
+    if filter.statuses is None and filter.prefix is None:
         wheres.append("status <> 'queued'")
     most = 2**62 if limit is None else min(limit, 2**62)
     rows = db.execute(f"{_RUN}{_where(wheres)} ORDER BY started DESC, id DESC LIMIT ?", [*values, most])
@@ -74,6 +74,9 @@ def _conditions(filter: RunFilter) -> tuple[list[str], list[Any]]:
         if value is not None:
             wheres.append(condition)
             values.append(value)
+    if filter.prefix is not None:
+        wheres.append("runs.id >= ? AND runs.id < ?")
+        values += [filter.prefix, f"{filter.prefix}\U0010ffff"]
     return wheres, values
 
 
