@@ -12,6 +12,7 @@ from typing import Any, cast
 from pydantic_ai import ModelRetry, RunContext, StructuredDict
 from pydantic_ai.capabilities import NativeTool
 
+from llm_do.models.history_window import whole_history
 from llm_do.project.agent_spec import SKILLS, AgentSpec, ServerSideTool, skills_of
 from llm_do.project.functions import context_deps
 from llm_do.project.tools.argument_schemas import find_schema_faults
@@ -31,8 +32,9 @@ def instructions_of(spec: AgentSpec) -> Any:
         function = text
 
         async def called(ctx: RunContext[Any]) -> str:
-            text = _call_instructions(function, spec.name, ctx)
-            return await text if inspect.isawaitable(text) else text
+            with whole_history():
+                text = _call_instructions(function, spec.name, ctx)
+                return await text if inspect.isawaitable(text) else text
 
         return called
     if spec.template:

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
-from pydantic_ai import RunContext, ToolDefinition
+from pydantic_ai import Agent, RunContext, ToolDefinition
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import ModelRetry
 from pydantic_ai.messages import ModelResponse, ToolCallPart
@@ -24,11 +24,13 @@ from pydantic_ai.toolsets.abstract import ToolsetTool
 
 from llm_do.concurrency.worker_threads import run_in_worker
 from llm_do.errors import LoopError
+from llm_do.models.history_window import LONG, HistoryWindow
 from llm_do.project.tools.argument_schemas import SchemaWorkError, check_briefly, check_schema, validation_text
 from llm_do.runtime.agents.listed_names import check_listed_names
 from llm_do.runtime.context.call_context import CallContext, current_call
+from llm_do.runtime.context.call_frame import CallFrame
 from llm_do.runtime.context.emission import open_tool
-from llm_do.runtime.request.model_request import enabled_tools, parsed_arguments
+from llm_do.runtime.request.model_request import EngineModel, enabled_tools, parsed_arguments
 from llm_do.runtime.toolcall.gatekeeper import show_available_tools
 from llm_do.runtime.toolcall.tool_call import refuse, run_tool_call
 from llm_do.runtime.tools.stamped_tools import StampedToolset
@@ -37,6 +39,9 @@ from llm_do.text.canonical_json import canonical_json
 from llm_do.text.json_data import arguments_data
 
 __all__ = ["AdoptingPipeline", "Pipeline"]
+
+OWN = frozenset({"PendingMessageDrainCapability", "ToolSearch"})
+"""Capabilities that PydanticAI gives every agent."""
 
 _ANY_ARGUMENTS: Any = TypeAdapter(dict[str, Any]).validator
 _NOWHERE: FunctionToolset[Any] = FunctionToolset()
@@ -60,6 +65,18 @@ class Pipeline(AbstractCapability[Any]):
     async def before_run(self, ctx: RunContext[Any]) -> None:
         """Keep the task that PydanticAI runs capabilities in: a run that is cancelled now would leave it behind."""
         current_call().frame.lifecycle = asyncio.current_task()
+
+    async def wrap_node_run(self, ctx: RunContext[Any], *, node: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
+        """Let PydanticAI prepare a request, and the calls of a response, with a window over a long history."""
+        frame = current_call().frame
+        if len(ctx.messages) < LONG or not _is_prepared(node, frame) or not _may_narrow(ctx):
+            return await handler(node)
+        assert isinstance(ctx.model, EngineModel)
+        if frame.window is None:
+            frame.window = HistoryWindow(ctx.model)
+        with frame.window.step():
+            await frame.window.narrow(ctx.messages)
+            return await handler(node)
 
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
@@ -113,6 +130,8 @@ class Pipeline(AbstractCapability[Any]):
     ) -> str | dict[str, Any]:
         """Record the requested call, and queue it among the calls of its toolkit."""
         current = current_call()
+        if current.frame.window is not None:
+            current.frame.window.end()
         open_tool(current, call.tool_call_id, call.tool_name, parsed_arguments(args))
         current.frame.approvals.required.pop(call.tool_call_id, None)
         traits = traits_of(tool_def.metadata)
@@ -174,6 +193,31 @@ class AdoptingPipeline(Pipeline):
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any] | None:
         """The agent's tools, with traits."""
         return StampedToolset(toolset, "agent")
+
+
+def _is_prepared(node: Any, frame: CallFrame) -> bool:
+    """Whether PydanticAI walks through the history for a node before functions of the project run."""
+    if Agent.is_model_request_node(node):
+        return True
+    agent = frame.config.agent
+    is_text = agent is not None and agent.output_type is str
+    return is_text and Agent.is_call_tools_node(node) and bool(node.model_response.tool_calls)
+
+
+def _may_narrow(ctx: RunContext[Any]) -> bool:
+    """Whether nobody but the runtime and PydanticAI itself sees how a request is prepared."""
+    capabilities = [type(each) for each in ctx.capabilities.values()]
+    if not all(kind is Pipeline or (kind.__name__ in OWN and _is_pydantic_ais(kind)) for kind in capabilities):
+        return False
+    model = ctx.model
+    if not isinstance(model, EngineModel) or not _is_pydantic_ais(type(model.wrapped).prepare_messages):
+        return False
+    last = ctx.messages[-1]
+    return not (isinstance(last, ModelResponse) and last.state == "suspended")
+
+
+def _is_pydantic_ais(item: Any) -> bool:
+    return item.__module__.partition(".")[0] == "pydantic_ai"
 
 
 def _written(call: ToolCallPart) -> str:

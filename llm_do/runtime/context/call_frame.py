@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
     from llm_do.machines.machine import ToolkitState
+    from llm_do.models.history_window import HistoryWindow
     from llm_do.project.agent_spec import AgentSpec
     from llm_do.runtime.context.history_compaction import Compaction
     from llm_do.runtime.record.exchanges import Purpose
@@ -113,6 +114,7 @@ class CallFrame:
         compaction: Shortens what its model is sent.
         approvals: The approvals that its tools required, and the calls that were approved.
         sendable: The history as it is sent.
+        window: What PydanticAI sees of a long history; None before it is long.
         lifecycle: PydanticAI's task around the agent's run.
         excess: The call that stands for those of a response that aren't run, and the reason.
         agents: Limits the agents that it has running, from the first one on.
@@ -142,6 +144,7 @@ class CallFrame:
     compaction: Compaction | None = None
     approvals: CallApprovals = field(default_factory=CallApprovals)
     sendable: SendableHistory = field(default_factory=SendableHistory)
+    window: HistoryWindow | None = None
     lifecycle: asyncio.Task[Any] | None = None
     excess: tuple[str, str] | None = None
     agents: Turnstile | None = None

@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field
-from operator import is_
 from typing import TYPE_CHECKING, Any, cast
 
 from pydantic_ai.messages import ModelRequest
 from pydantic_core import to_json
 
 from llm_do._startup.frozen import frozen
+from llm_do.models.seen_messages import SeenMessages
 from llm_do.runtime.record.canonical_messages import canonical_message, canonical_text, chain, content_digest, dumped
 from llm_do.runtime.record.exchanges import ModelFacts
 from llm_do.text.json_data import to_json_data
@@ -81,32 +81,6 @@ def request_key(setup: str, digest: str) -> str:
     return chain(digest, content_digest(setup))
 
 
-class _SeenMessages:
-    """The messages that a reader has seen, each as its list of parts and the length that it had.
-
-    They are compared by functions of the interpreter alone, since this is all that grows with a conversation.
-    """
-
-    def __init__(self) -> None:
-        self._parts: list[Sequence[object]] = []
-        self._lengths: list[int] = []
-
-    def count(self, messages: Sequence[ModelMessage]) -> int:
-        """How many messages at the beginning of a history are those seen, with the same parts."""
-        shared = min(len(self._parts), len(messages))
-        parts = [message.parts for message in messages[:shared]]
-        if all(map(is_, self._parts, parts)) and list(map(len, parts)) == self._lengths[:shared]:
-            return shared
-        seen = zip(self._parts, self._lengths, parts, strict=False)
-        return next(number for number, (own, length, now) in enumerate(seen) if own is not now or length != len(now))
-
-    def replace(self, start: int, messages: Sequence[ModelMessage]) -> None:
-        """Remember the messages of a history from a place on, instead of those seen there."""
-        parts = [message.parts for message in messages[start:]]
-        self._parts[start:] = parts
-        self._lengths[start:] = map(len, parts)
-
-
 @frozen
 class _Setup:
     """A setup that was read: the JSON it was read from, its canonical data, and their digest."""
@@ -166,7 +140,7 @@ class RequestReader:
         self._data: list[Mapping[str, Any]] = []
         self._digests: list[str] = []
         self._numbered: list[tuple[int, int]] = []
-        self._seen = _SeenMessages()
+        self._seen = SeenMessages()
         self._ids: dict[str, int] = {}
         self._setup: _Setup | None = None
         self._signatures: dict[str, int] = {}

@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ThinkingPart
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ThinkingPart, repair_messages
 from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
@@ -57,10 +57,24 @@ class EngineModel(WrapperModel):
     ) -> ModelResponse:
         """Make one request for the current call."""
         ctx = current_call()
+        messages = self._whole(ctx, messages, model_request_parameters)
         ctx.run.raise_if_ended()
         await hold_if_draining(ctx)
         with busy(ctx):
             return await self._request(ctx, messages, model_settings, model_request_parameters)
+
+    def _whole(
+        self, ctx: CallContext, messages: list[ModelMessage], parameters: ModelRequestParameters
+    ) -> list[ModelMessage]:
+        """The messages with what PydanticAI hasn't seen of a long history."""
+        window = ctx.frame.window
+        if window is None:
+            return messages
+
+        def prepared(history: list[ModelMessage]) -> list[ModelMessage]:
+            return repair_messages(self.prepare_messages(repair_messages(history), parameters))
+
+        return window.whole(messages, prepared)
 
     async def _request(
         self,

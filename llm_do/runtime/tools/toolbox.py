@@ -19,6 +19,7 @@ from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.toolsets.abstract import ToolsetTool
 
 from llm_do.errors import RunError
+from llm_do.models.history_window import whole_history
 from llm_do.runtime.tools.approval_requirement import defer_requirement, mark_approved
 
 __all__ = ["FixedTool", "Toolbox", "check_tool_name", "function_tool", "name_clash"]
@@ -78,7 +79,10 @@ class Toolbox(AbstractToolset[Any]):
 
     async def for_run_step(self, ctx: RunContext[Any]) -> AbstractToolset[Any]:
         """Return the toolbox for one step."""
-        changed = [await each.for_run_step(ctx) for each in self.live]
+        if not self.live:
+            return self
+        with whole_history():
+            changed = [await each.for_run_step(ctx) for each in self.live]
         if all(new is old for new, old in zip(changed, self.live, strict=True)):
             return self
         step = Toolbox(self.agent, self.fixed, changed, self.instructing)
@@ -100,7 +104,8 @@ class Toolbox(AbstractToolset[Any]):
         """Return the toolsets' instructions for the model."""
         parts: list[str | InstructionPart] = []
         for each in (*self.instructing, *self.live):
-            part = await each.get_instructions(ctx)
+            with whole_history():
+                part = await each.get_instructions(ctx)
             if isinstance(part, str | InstructionPart):
                 parts.append(part)
             elif part is not None:
@@ -111,7 +116,9 @@ class Toolbox(AbstractToolset[Any]):
         """Return every tool, by the name the model sees, in a new dict that the run may add to."""
         tools: dict[str, ToolsetTool[Any]] = dict(self.fixed)
         for source in self.live:
-            for name, tool in (await source.get_tools(ctx)).items():
+            with whole_history():
+                found = await source.get_tools(ctx)
+            for name, tool in found.items():
                 if name in tools:
                     raise name_clash(self.agent, name, tools[name].toolset, source)
                 check_tool_name(self.agent, name, source)
