@@ -121,6 +121,7 @@ class CallFrame:
         identical: The tool calls of the current response, those that are the same among them.
         readers: Read its requests for the run's record, by who makes them.
         deps: The dependencies that its agent was given, in a tuple; None for none of its own.
+        replaced: In a durable run, the messages that each hook returned last, as JSON data.
     """
 
     config: CallConfig
@@ -151,6 +152,7 @@ class CallFrame:
     identical: IdenticalCalls = field(default_factory=IdenticalCalls)
     readers: dict[Purpose, RequestReader] = field(default_factory=dict["Purpose", "RequestReader"])
     deps: tuple[object] | None = None
+    replaced: dict[str, list[dict[str, Any]]] = field(default_factory=dict[str, list[dict[str, Any]]])
 
     def begin_turn(self, history: Sequence[ModelMessage], active: str | None) -> Turn:
         """Begin the turn of an entry's conversation; the states of its toolkits are there already."""

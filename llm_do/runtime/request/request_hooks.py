@@ -28,6 +28,7 @@ from llm_do.runtime.context.emission import emit, ending_run, live_step, respons
 from llm_do.runtime.context.hooks import HookPoint, RequestReplacement, hook_name
 from llm_do.runtime.record.events.model_events import HookEvent
 from llm_do.runtime.record.histories import find_unpaired_call
+from llm_do.runtime.request.kept_messages import Message, join_messages, split_messages
 from llm_do.text.json_data import to_json_data
 
 if TYPE_CHECKING:
@@ -56,25 +57,34 @@ class _Replaced:
     settings: Mapping[str, Any] | None = None
     response: ModelResponse | None = None
 
-    def to_data(self) -> dict[str, Any]:
+    def to_data(self, before: dict[str, list[Message]]) -> dict[str, Any]:
         """Return it as JSON data that `from_data` reads back.
+
+        Args:
+            before: The messages that each hook returned last; these take their place.
 
         Raises:
             ValueError: A message has something that isn't data.
         """
-        messages = None if self.messages is None else _dumped(self.messages)
+        messages: list[Any] | None = None
+        if self.messages is not None:
+            dumped = _dumped(self.messages)
+            messages = split_messages(dumped, before.get(self.hook, ()))
+            before[self.hook] = dumped
         response = None if self.response is None else _dumped([self.response])
         settings = None if self.settings is None else to_json_data(self.settings, strict=True)
         return {"hook": self.hook, "messages": messages, "settings": settings, "response": response}
 
     @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> _Replaced:
+    def from_data(cls, data: Mapping[str, Any], before: dict[str, list[Message]]) -> _Replaced:
         """Return what `to_data` wrote."""
-        messages, response = (
-            None if data[name] is None else ModelMessagesTypeAdapter.validate_python(data[name])
-            for name in ("messages", "response")
-        )
-        return cls(data["hook"], messages, data["settings"], cast("ModelResponse", response[0]) if response else None)
+        hook, messages, response = data["hook"], data["messages"], data["response"]
+        if messages is not None:
+            before[hook] = join_messages(messages, before.get(hook, ()))
+            messages = ModelMessagesTypeAdapter.validate_python(before[hook])
+        if response is not None:
+            response = cast("ModelResponse", ModelMessagesTypeAdapter.validate_python(response)[0])
+        return cls(hook, messages, data["settings"], response)
 
 
 @dataclass(slots=True)
@@ -140,7 +150,7 @@ async def _replaced(ctx: CallContext, point: HookPoint, exchange: _Exchange) -> 
         with ending_run(ctx):
             if (kept := durable.log.replay(key)) is not None:
                 for data in kept["replaced"]:
-                    _take_over(ctx, exchange, _Replaced.from_data(data))
+                    _take_over(ctx, exchange, _Replaced.from_data(data, ctx.frame.replaced))
                 return exchange
             await live_step(ctx, key, lambda: f"the {point.value} hooks of request {ctx.frame.requests} of {ctx.path}")
     replaced: list[dict[str, Any]] = []
@@ -150,7 +160,7 @@ async def _replaced(ctx: CallContext, point: HookPoint, exchange: _Exchange) -> 
             continue
         if durable is not None:
             try:
-                replaced.append(change.to_data())
+                replaced.append(change.to_data(ctx.frame.replaced))
             except (ValueError, PydanticSerializationError) as error:
                 raise _fault(ctx, function, point, f"what can't be kept as JSON data: {error}") from error
         _take_over(ctx, exchange, change)

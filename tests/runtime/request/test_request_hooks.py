@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -233,3 +235,45 @@ def test_a_resumed_run_takes_what_its_hooks_returned_from_the_record(tmp_path: P
     assert result.output == "signed 4 seen"
     assert called == ["pre", "post", "pre", "post"]
     assert result.messages[1].parts[0].content == "signed 2 "
+
+
+def test_a_durable_run_keeps_each_message_once_that_its_hooks_return(tmp_path: Path) -> None:
+    requests, runtimes = 24, list[Runtime]()
+    asked: list[list[Any]] = []
+
+    async def look(at: int) -> str:
+        """Stop the first attempt at the run near its end."""
+        if len(runtimes) == 1 and at == requests - 2:
+            runtimes[0].interrupt()
+            await asyncio.Event().wait()
+        return f"a tree {'x' * 1000} {at}"
+
+    def last(agent: Any, messages: list[Any]) -> list[Any]:
+        return [messages[0], *messages[-8:]] if len(messages) > 9 else mask(agent, messages)
+
+    def answer(messages: list[Any], _: Any) -> Any:
+        asked.append(messages)
+        at = 0 if len(messages) == 1 else int(messages[-1].parts[0].content.split()[-1]) + 1
+        return "seen" if at == requests - 1 else call("look", at=at)
+
+    async def attempt() -> RunResult:
+        hooks = [(HookPoint.PRE_LLM_CALL, mask), (HookPoint.PRE_LLM_CALL, last)]
+        main = agent("main", script(answer), tools=[look], hooks=hooks, max_steps=requests)
+        runtimes.append(Runtime(project_of([main], root=tmp_path), durable=True, approvals="approve_all"))
+        try:
+            if len(runtimes) == 1:
+                return await runtimes[0].execute("go", run_id="r")
+            return await runtimes[1].execute_again("r", in_flight="repeat")
+        finally:
+            await runtimes[-1].aclose()
+
+    assert asyncio.run(attempt()).status == "interrupted"
+    result = asyncio.run(attempt())
+
+    assert result.output == "seen"
+    assert len(asked[-1]) == 9
+    assert asked[-1][0].parts[0].content == "go"
+    [file] = tmp_path.rglob("*.db")
+    with closing(sqlite3.connect(file)) as connection:
+        [(kept,)] = connection.execute("SELECT sum(length(data)) FROM steps WHERE key LIKE '%/pre_llm_call'")
+    assert kept < 4 * requests * 1000 * 2
