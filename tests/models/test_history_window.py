@@ -188,3 +188,23 @@ def test_the_same_is_sent_of_any_mixture(seed: int) -> None:
     for name, model in MODELS.items():
         _, found, expected = sent(model, history_of(exchanges, first))
         assert found == expected, name
+
+
+def test_a_long_history_is_looked_at_in_slices() -> None:
+    """The event loop has its turns, and only the first request costs anything for what was there before."""
+
+    async def turns() -> list[int]:
+        counts: list[int] = []
+        window, history = HistoryWindow(MODELS["test"]), history_of(PLAIN * 500)
+        for _ in range(2):
+            counts.append(0)
+            narrowing = asyncio.create_task(window.narrow(history))
+            while not narrowing.done():
+                counts[-1] += 1
+                await asyncio.sleep(0)
+            window.end()
+        return counts
+
+    first, second = asyncio.run(turns())
+    assert first >= 20
+    assert second < 4

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart, UserPromptPart
 
 from llm_do import HookError, HookPoint, RequestReplacement, RunResult, Runtime
@@ -237,6 +238,7 @@ def test_a_resumed_run_takes_what_its_hooks_returned_from_the_record(tmp_path: P
     assert result.messages[1].parts[0].content == "signed 2 "
 
 
+@pytest.mark.slow
 def test_a_durable_run_keeps_each_message_once_that_its_hooks_return(tmp_path: Path) -> None:
     requests, runtimes = 24, list[Runtime]()
     asked: list[list[Any]] = []
