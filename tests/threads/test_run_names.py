@@ -18,7 +18,7 @@ def test_a_name_is_that_of_one_run_or_refused_with_the_reason(store: ThreadStore
             await store.begin_run(RunRecord(id, "running", "main", None, None, float(number)), ThreadConfig())
 
         assert [(await named_run(store, name)).id for name in ("abc", "abc-", "b")] == ["abc", "abc-1", "b"]
-        with pytest.raises(UsageError, match="^no run has the id 'c'\n"):
+        with pytest.raises(UsageError, match=r"^no run has the id 'c'\n"):
             await named_run(store, "c")
         with pytest.raises(UsageError, match="begin with 'ab': abc-1, abc, ab2, ab1\n") as several:
             await named_run(store, "ab")
