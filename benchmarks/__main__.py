@@ -23,6 +23,7 @@ NAMES = (
     "batches",
     "flows",
     "threads",
+    "writers",
     "toolkits",
     "decide",
     "link",
