@@ -77,6 +77,10 @@ class ThreadsFile(Strict):
         description="`sqlite`, which is `.llm-do/state.db` in the project, `memory`, or a PostgreSQL database:"
         " `postgresql://USER:${PASSWORD}@HOST/DATABASE`.",
     )
+    keep_days: Opt[Annotated[int, Field(ge=1)]] = Field(
+        default=None,
+        description="Days after which a thread that no one has continued is deleted; by default none is.",
+    )
     model: Opt[Models] = Field(default=None, description="Model of new threads.")
     model_settings: ModelSettings = Field(default_factory=ModelSettings, description="Model settings of new threads.")
     enabled_tools: Opt[list[Text]] = Field(

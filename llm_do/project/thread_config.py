@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import Any
+from typing import Any, cast
 
 from llm_do._startup.frozen import frozen
+from llm_do.errors import UsageError
 from llm_do.text.globs import matches_any
 
 __all__ = ["ThreadConfig", "ThreadsSpec"]
@@ -54,7 +55,21 @@ class ThreadsSpec:
         store: Where threads are stored: `sqlite`, `memory`, or the URL of a PostgreSQL database. What names it
             instead of the manifest may be a SQLite file, too.
         config: The configuration of a new thread.
+        keep_days: Days after which a thread that no one has continued is deleted; None to keep threads for ever.
+
+    Example:
+        >>> ThreadsSpec(keep_days=90).keep_days
+        90
     """
 
     store: str = "sqlite"
     config: ThreadConfig = field(default_factory=ThreadConfig)
+    keep_days: int | None = None
+
+    def __post_init__(self) -> None:
+        days = cast("object", self.keep_days)
+        if days is not None and (not isinstance(days, int) or isinstance(days, bool) or days < 1):
+            raise UsageError(
+                f"keep_days must be a whole number of days, 1 or more, not {days!r}",
+                hint="Pass such a number, or None to keep threads for ever.",
+            )

@@ -33,6 +33,7 @@ _EXPORTS = {
     "ThreadContext": "llm_do.runtime.record.stored_records",
     "ThreadRecord": "llm_do.runtime.record.stored_records",
     "ThreadStore": "llm_do.runtime.record.thread_store",
+    "ThreadsSpec": "llm_do.project.thread_config",
     "memory_store": "llm_do.threads.opened_stores",
     "open_store": "llm_do.threads.opened_stores",
 }
@@ -42,7 +43,7 @@ __getattr__, __dir__ = lazy_exports(__name__, _EXPORTS)
 __all__ = sorted(_EXPORTS)  # pyright: ignore[reportUnsupportedDunderAll]
 
 if TYPE_CHECKING:
-    from llm_do.project.thread_config import ThreadConfig as ThreadConfig
+    from llm_do.project.thread_config import ThreadConfig as ThreadConfig, ThreadsSpec as ThreadsSpec
     from llm_do.runtime.call.context_providers import ContextProvider as ContextProvider
     from llm_do.runtime.record.recording import AgentState as AgentState
     from llm_do.runtime.record.store.memories import (

@@ -15,6 +15,7 @@ from llm_do.runtime.record.store.opened_runs import OpenedRun
 from llm_do.runtime.record.stored_records import RunRecord
 from llm_do.runtime.record.thread_store import ThreadStore
 from llm_do.threads.exchange_log import ExchangeLog, SessionSetups
+from llm_do.threads.expiry import ThreadExpiry
 from llm_do.threads.opened_stores import has_store, memory_store, open_store, reason_unrecorded
 from llm_do.threads.run_recording import StoreRecording
 from llm_do.threads.sql.sql_store import SqlStore
@@ -47,6 +48,7 @@ class StoreRecorder:
         self._own = store is None
         self._notice = notice
         self._setups: SessionSetups | None = None
+        self._expiry = ThreadExpiry(project.threads.keep_days, notice)
         if isinstance(store, SqlStore):
             store.add_project(project.root)
 
@@ -87,7 +89,7 @@ class StoreRecorder:
     ) -> StoreRecording:
         redact = redactor()
         log = ExchangeLog(self._session_setups(redact) if settings.exchanges else None)
-        return StoreRecording(store, run, opened, self._notice, redact, log, settings, attempt=attempt)
+        return StoreRecording(store, run, opened, self._notice, redact, log, settings, self._expiry, attempt=attempt)
 
     async def find(self, run_id: str) -> tuple[RunRecord, str | None, str | None] | None:
         """A run by its id; of a durable one its beginning and its result, as text."""

@@ -23,6 +23,7 @@ from llm_do.runtime.record.store.store_writes import Batch, EventRow, PendingWri
 from llm_do.runtime.record.thread_store import ThreadStore
 from llm_do.threads.batch_writer import BatchWriter
 from llm_do.threads.exchange_log import ExchangeLog
+from llm_do.threads.expiry import ThreadExpiry
 from llm_do.threads.message_log import MessageLog
 from llm_do.threads.sql.store_errors import LostStoreError
 from llm_do.threads.store.codec import event_text, state_text
@@ -65,6 +66,7 @@ class StoreRecording:
         redact: Removes secrets.
         exchanges: Collects its exchanges.
         settings: How much the store keeps of exchanges.
+        expiry: How long it keeps threads.
         attempt: The attempt at a durable run, whose events are delivered when they are on disk; 0 for any other run.
     """
 
@@ -77,6 +79,7 @@ class StoreRecording:
         redact: Redactor,
         exchanges: ExchangeLog,
         settings: RecordSettings,
+        expiry: ThreadExpiry,
         *,
         attempt: int = 0,
     ) -> None:
@@ -86,6 +89,7 @@ class StoreRecording:
         self._notice = notice
         self._exchanges = exchanges
         self._settings = settings
+        self._expiry = expiry
         self._sent_usage: Usage | None = None
         self._redact = redact
         thread = opened.thread
@@ -196,6 +200,10 @@ class StoreRecording:
     ) -> None:
         """Save the end of the run in one transaction."""
         await complete(self._finish(event, messages, toolkits, active, effects, result))
+
+    async def clean_up(self) -> None:
+        """Delete threads that are too old; the run has ended."""
+        await self._expiry.delete_old_threads(self._store)
 
     async def stop(self, status: str) -> None:
         """Leave a durable run to be resumed."""

@@ -14,6 +14,7 @@ from llm_do.files.changes.kept_folder import KeptFolder
 from llm_do.runtime.record.store.batches import BatchInput, BatchRecord
 from llm_do.runtime.record.stored_records import Filter, RunFilter
 from llm_do.threads import open_store
+from llm_do.threads.sql import portions
 from llm_do.threads.sql.runs import pruning
 from llm_do.threads.sql.sql_store import SqlStore
 from tests.cli.cli_processes import run_forked
@@ -85,7 +86,8 @@ def test_old_runs_are_deleted_with_all_that_is_theirs_and_their_thread_goes_on(s
 def test_runs_that_have_not_ended_are_kept_and_any_number_is_deleted(
     store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pruning, "MOST_AT_ONCE", 2)
+    monkeypatch.setattr(portions, "FIRST", 2)
+    monkeypatch.setattr(portions, "next_size", lambda size, seconds: 2)
     runtime = runtime_on(store, agent("main", script("x")), options={"record": True})
     names = [done(runtime.execute(str(number))).run_id for number in range(7)]
     make_old(store, *names)
@@ -141,7 +143,7 @@ def test_a_batch_that_is_mapped_again_meanwhile_is_left_alone(store: SqlStore) -
     async def act() -> tuple[str, ...]:
         record = BatchRecord("b", "main", None, "digest", 2, "{}", "{}", None, None, 1, 1.0, 0.0)
         await store._write(lambda db: _add(db, record))
-        return (await store._read(lambda db: pruning.old_runs(db, cutoff(), (), (-1.0, "")))).runs
+        return (await store._read(lambda db: pruning.old_runs(db, cutoff(), (), (-1.0, ""), 500))).runs
 
     def _add(db: Any, record: BatchRecord) -> None:
         from llm_do.threads.sql.durable import batch_rows
@@ -152,7 +154,7 @@ def test_a_batch_that_is_mapped_again_meanwhile_is_left_alone(store: SqlStore) -
 
     assert asyncio.run(act()) == ()
     done(store._write(lambda db: db.execute("UPDATE runs SET status = 'completed', finished = 2 WHERE id = 'b-2'")))
-    assert done(store._read(lambda db: pruning.old_runs(db, cutoff(), (), (-1.0, "")))).runs == ("b-2", "b-1")
+    assert done(store._read(lambda db: pruning.old_runs(db, cutoff(), (), (-1.0, ""), 500))).runs == ("b-2", "b-1")
 
 
 @pytest.fixture

@@ -79,8 +79,8 @@ def test_a_store_that_somebody_else_is_writing_is_shown(project: Path) -> None:
 def test_an_older_store_is_migrated_in_memory(project: Path) -> None:
     path = project / ".llm-do" / "state.db"
     db = sqlite3.connect(path, isolation_level=None)
-    db.execute("DROP TABLE memories")
-    db.execute(f"PRAGMA user_version = {len(migrations.MIGRATIONS) - 1}")
+    db.executescript("DROP INDEX threads_head; DROP INDEX threads_branched; DROP TABLE memories")
+    db.execute(f"PRAGMA user_version = {len(migrations.MIGRATIONS) - 2}")
     db.close()
     before = path.read_bytes()
     protect(project)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,10 +40,11 @@ _SPEAKERS = {"user-prompt": "user", "text": "assistant", "system-prompt": "syste
 
 
 async def list_threads(
-    store: SqlStore, user: str | None, *, every_user: bool, limit: int, as_json: bool
+    store: SqlStore, location: ProjectLocation, user: str | None, *, every_user: bool, limit: int, as_json: bool
 ) -> Sequence[str]:
     """Threads, the most recent first."""
     await store.recover()
+    await _warn_of_old_threads(store, location)
     records = await store.threads(user, every_user=every_user, limit=limit + 1)
     if len(records) > limit:
         warn(f"only the latest {limit} threads are shown; --limit shows more")
@@ -59,6 +61,18 @@ async def list_threads(
         for record in records
     ]
     return align_columns(rows) or ["no threads"]
+
+
+async def _warn_of_old_threads(store: SqlStore, location: ProjectLocation) -> None:
+    """Say how many threads the project's next run will delete."""
+    from llm_do.linker.sources.stated_settings import stated_keep_days
+
+    days = stated_keep_days(location)
+    count = 0 if days is None else await store.prune_threads(time.time() - days * 86_400, dry_run=True)
+    if count:
+        many = "1 thread wasn't" if count == 1 else f"{count} threads weren't"
+        since = "a day" if days == 1 else f"{days} days"
+        warn(f"{many} continued for {since} (threads.keep_days) and will be deleted at the end of the next runs")
 
 
 async def show_thread(

@@ -44,12 +44,16 @@ def list_threads(
 ) -> int:
     """List threads, the most recent first."""
     from llm_do.cli.actions import stored_threads as threads
+    from llm_do.cli.arguments.target import project_at
+    from llm_do.linker.sources.project_root import locate_project
 
+    location = locate_project(project_at(project, named, quiet=True))
+    as_json = form == "json"
     return threads.print_from_store(
         project,
         named,
         place,
-        lambda store: threads.list_threads(store, user, every_user=every_user, limit=limit, as_json=form == "json"),
+        lambda store: threads.list_threads(store, location, user, every_user=every_user, limit=limit, as_json=as_json),
         verbatim=form == "json",
     )
 

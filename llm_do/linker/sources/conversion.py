@@ -157,6 +157,7 @@ def threads_spec(file: ThreadsFile | None) -> ThreadsSpec:
             system_prompt=file.system_prompt,
             compaction=file.compaction.model_dump(exclude_unset=True) if file.compaction is not None else None,
         ),
+        keep_days=file.keep_days,
     )
 
 

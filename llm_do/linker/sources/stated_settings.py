@@ -11,7 +11,7 @@ from typing import Any, cast
 from llm_do.linker.sources.project_root import ProjectLocation
 from llm_do.project.title import title
 
-__all__ = ["project_title", "stated_aliases", "stated_store"]
+__all__ = ["project_title", "stated_aliases", "stated_keep_days", "stated_store"]
 
 
 def _stated(located: ProjectLocation, *keys: str) -> object:
@@ -35,6 +35,12 @@ def stated_store(located: ProjectLocation) -> str:
     """Where a project is recorded; by default `sqlite`."""
     store = _stated(located, "threads", "store")
     return store if isinstance(store, str) else "sqlite"
+
+
+def stated_keep_days(located: ProjectLocation) -> int | None:
+    """After how many days without a turn threads are deleted; None if they are kept."""
+    days = _stated(located, "threads", "keep_days")
+    return days if type(days) is int and days >= 1 else None
 
 
 def stated_aliases(located: ProjectLocation) -> dict[str, str | list[str]]:

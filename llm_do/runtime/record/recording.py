@@ -177,6 +177,10 @@ class Recording(Protocol):
         """
         ...
 
+    async def clean_up(self) -> None:
+        """Delete what the store no longer has to keep. No failure of this is a failure of the run, which has ended."""
+        ...
+
     async def stop(self, status: str) -> None:
         """Leave a durable run to be resumed: write what is queued, and mark it as stopped or suspended.
 

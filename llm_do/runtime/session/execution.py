@@ -292,6 +292,8 @@ class Execution:
                     run.record_error(fault, ctx.path)
                     run.seq += 1
         self._announce(result, event)
+        if run.recording is not None and result.status != "interrupted":  # someone waits for its end
+            await run.recording.clean_up()
         return result
 
     async def _stopped(self, ctx: CallContext, entry: Entry, outcome: RunOutcome) -> RunResult | None:

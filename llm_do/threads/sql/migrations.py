@@ -133,6 +133,12 @@ def _memories(db: Database) -> None:
     )
 
 
+def _histories(db: Database) -> None:
+    """Find out quickly whether a message is the end of a history, which a thread that is deleted may share."""
+    db.execute("CREATE INDEX threads_head ON threads (head) WHERE head IS NOT NULL")
+    db.execute("CREATE INDEX threads_branched ON threads (updated) WHERE branches <> '[]'")
+
+
 MIGRATIONS: Sequence[Migration] = (
     _threads,
     _users,
@@ -144,6 +150,7 @@ MIGRATIONS: Sequence[Migration] = (
     _projects,
     _questions,
     _memories,
+    _histories,
 )
 """Each migrates a store from the version that is its index to the next. Append only."""
 

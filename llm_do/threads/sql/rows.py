@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from llm_do.errors import StoreError, UsageError
@@ -17,7 +17,6 @@ from llm_do.runtime.record.store.store_writes import Batch, EventRow, MessageRow
 from llm_do.runtime.record.stored_records import Filter, Observation, RunRecord, StoredMessage, ThreadRecord
 from llm_do.threads.sql import exchange_rows
 from llm_do.threads.sql.database import Database
-from llm_do.threads.sql.durable.project_rows import drop_unused_projects
 from llm_do.threads.sql.durable.question_rows import write_questions
 from llm_do.threads.sql.durable.step_rows import check_attempt, write_steps
 from llm_do.threads.sql.runs.run_owners import refuse_if_interrupted
@@ -28,7 +27,6 @@ from llm_do.threads.store.usable_history import starts_turn
 __all__ = [
     "add_branch",
     "add_thread",
-    "delete_thread",
     "insert_events",
     "insert_messages",
     "message_from_row",
@@ -229,41 +227,6 @@ def write_batch(db: Database, run: RunRecord, batch: Batch) -> None:
             (draft.tip, draft.state, draft.user_state, draft.toolkits, run.id),
         )
     exchange_rows.write(db, batch)
-
-
-def delete_thread(db: Database, record: ThreadRecord) -> list[str]:
-    """Delete a thread, its memories, its messages that no other history contains, and its runs; return their ids."""
-    key = (record.user_id or "", record.id)
-    runs = "FROM runs WHERE coalesce(user, '') = ? AND thread = ?"
-    drafts = [tip for (tip,) in db.execute(f"SELECT tip {runs}", key)]
-    db.execute("DELETE FROM threads WHERE user = ? AND id = ?", key)
-    db.execute(
-        f"DELETE FROM events WHERE run IN (SELECT id {runs}) OR (coalesce(user, '') = ? AND thread = ?)", key * 2
-    )
-    ids: list[str] = [run for (run,) in db.execute(f"SELECT id {runs}", key)]
-    exchange_rows.forget(db, ids)
-    db.execute(f"DELETE FROM steps WHERE run IN (SELECT id {runs})", key)
-    db.execute(f"DELETE FROM questions WHERE run IN (SELECT id {runs})", key)
-    db.execute(f"DELETE {runs}", key)
-    db.execute("DELETE FROM memories WHERE scope = 'thread' AND project = '' AND user = ? AND thread = ?", key)
-    drop_unused_projects(db)
-    needed: set[str | None] = {
-        tip for (tip,) in db.execute("SELECT head FROM threads UNION SELECT tip FROM runs WHERE tip IS NOT NULL")
-    }
-    for (text,) in db.execute("SELECT branches FROM threads WHERE branches <> '[]'"):
-        needed.update(json.loads(text))
-    for tip in (record.head, *record.branches, *drafts):
-        _delete_upwards(db, tip, needed)
-    return ids
-
-
-def _delete_upwards(db: Database, tip: str | None, needed: Collection[str | None]) -> None:
-    while tip is not None and tip not in needed:
-        row = db.execute("SELECT parent FROM messages WHERE id = ?", (tip,)).fetchone()
-        if row is None or db.execute("SELECT 1 FROM messages WHERE parent = ?", (tip,)).fetchone() is not None:
-            return
-        db.execute("DELETE FROM messages WHERE id = ?", (tip,))
-        tip = row[0]
 
 
 def observations(db: Database, filter: Filter, limit: int | None) -> list[Observation]:

@@ -10,7 +10,6 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from llm_do.concurrency.worker_threads import run_in_worker
@@ -35,10 +34,12 @@ from llm_do.threads.sql.durable import project_rows, question_rows
 from llm_do.threads.sql.kept_files import drop_kept_files
 from llm_do.threads.sql.memories.memory_store import SqlMemories
 from llm_do.threads.sql.open_store import OpenStore
-from llm_do.threads.sql.runs import pruning, run_rows
+from llm_do.threads.sql.retention import Retention
+from llm_do.threads.sql.runs import run_rows
 from llm_do.threads.sql.runs.process_runs import ProcessRuns
 from llm_do.threads.sql.runs.run_endings import conflict
 from llm_do.threads.sql.store_errors import ReadOnlyStoreError
+from llm_do.threads.sql.thread_deletion import delete_thread
 from llm_do.threads.store.codec import same_json, state_text
 from llm_do.threads.store.thread_settings import config_data
 
@@ -80,6 +81,10 @@ class SqlStore:
     def batches(self) -> SqlBatches:
         """Its batches: many inputs of one entry."""
         return SqlBatches(self._opened, self._runs.finish_killed)
+
+    @property
+    def _retention(self) -> Retention:
+        return Retention(self._opened, self.recover)
 
     @property
     def memories(self) -> SqlMemories:
@@ -171,7 +176,7 @@ class SqlStore:
             record = rows.thread_record(db, user_id, thread_id)
             if expected is not None and (record is None or record.revision != expected):
                 raise conflict(thread_id)
-            return rows.delete_thread(db, record) if record is not None else None
+            return delete_thread(db, record) if record is not None else None
 
         runs = await self._write(delete)
         if runs:
@@ -314,28 +319,28 @@ class SqlStore:
         Raises:
             StoreError: The runs are deleted, but what is kept to undo them couldn't be.
         """
-        await self.recover()
-        kept = await self._read(lambda db: pruning.young_batches(db, before))
-        pruned: list[str] = []
-        after: tuple[float, str] | None = (-1.0, "")
+        return await self._retention.prune_runs(before, dry_run=dry_run)
 
-        def prune(db: Database, after: tuple[float, str]) -> pruning.Portion:
-            portion = pruning.old_runs(db, before, kept, after)
-            if not dry_run:
-                pruning.delete(db, portion.runs)
-            return portion
+    async def prune_threads(self, before: float, *, dry_run: bool = False, seconds: float | None = None) -> int:
+        """Delete the threads that haven't been continued or changed since a time, each as `delete_thread` does.
 
-        carry_out = self._read if dry_run else self._write
-        while after is not None:
-            portion = await carry_out(partial(prune, after=after))
-            pruned += portion.runs
-            after = portion.last
-        if pruned and not dry_run:
-            await self._write(partial(pruning.drop_empty_batches, before=before))
-            await self._write(project_rows.drop_unused_projects)
-            what = "the runs are deleted, but what is kept to undo them isn't"
-            await run_in_worker(drop_kept_files, tuple(self._opened.roots), pruned, what)
-        return len(pruned)
+        A thread is kept as long as one of its runs goes on, waits for an answer or can be resumed. Other processes may
+        go on using the store.
+
+        Args:
+            before: Seconds since the epoch.
+            dry_run: Whether to count the threads without deleting any.
+            seconds: How long it may take; what is left then, the next call deletes. None for as long as it takes.
+
+        Returns:
+            The number of threads.
+
+        Raises:
+            StoreError: The threads are deleted, but what is kept to undo their runs couldn't be.
+        """
+        if dry_run:
+            return await self._retention.count_old_threads(before)
+        return await self._retention.prune_threads(before, seconds)
 
     async def observations(self, filter: Filter, *, limit: int | None = None) -> list[Observation]:
         """Read journal entries in the order they were written; with a limit, only the latest."""

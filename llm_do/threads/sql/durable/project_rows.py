@@ -26,11 +26,12 @@ def add_project(db: Database, run_id: str, project: ProjectRow) -> None:
 
 def drop_unused_projects(db: Database) -> None:
     """Drop the files of projects whose runs have all ended, or were deleted."""
-    db.execute(
-        "DELETE FROM projects WHERE NOT EXISTS (SELECT 1 FROM runs WHERE runs.project = projects.digest"
-        " AND runs.attempt > 0 AND runs.result IS NULL"
-        " AND runs.status IN ('running', 'stopped', 'suspended', 'queued'))"
+    # Two conditions as those of indexes, so that the runs that have ended aren't looked at.
+    unfinished = " UNION ".join(
+        f"SELECT project FROM runs WHERE {status} AND project IS NOT NULL AND attempt > 0 AND result IS NULL"
+        for status in ("status IN ('running', 'stopped', 'suspended')", "status = 'queued'")
     )
+    db.execute(f"DELETE FROM projects WHERE digest NOT IN ({unfinished})")
 
 
 def project_files(db: Database, run_id: str) -> ProjectRow | None:

@@ -1,4 +1,4 @@
-"""Deletes the record of runs that ended long ago, some at a time, so that no one waits for long.
+"""Deletes the record of runs that ended long ago.
 
 Every function works inside the transaction of its caller.
 """
@@ -12,9 +12,6 @@ from llm_do.threads.sql import exchange_rows
 from llm_do.threads.sql.database import Database
 
 __all__ = ["Portion", "delete", "drop_empty_batches", "old_runs", "young_batches"]
-
-MOST_AT_ONCE = 500
-"""Runs of one transaction, for whose end other processes wait."""
 
 _ENDED = "finished < ? AND status NOT IN ('queued', 'running', 'stopped', 'suspended') AND tip IS NULL"
 
@@ -44,13 +41,13 @@ def young_batches(db: Database, before: float) -> frozenset[str]:
     return frozenset(batch for (batch,) in found)
 
 
-def old_runs(db: Database, before: float, kept: Collection[str], after: tuple[float, str]) -> Portion:
-    """Return the next runs that ended before a time, those that began first at first."""
+def old_runs(db: Database, before: float, kept: Collection[str], after: tuple[float, str], most: int) -> Portion:
+    """Return the next runs that ended before a time, at most so many, those that began first at first."""
     found: Sequence[tuple[str, float, str | None]] = db.execute(
         f"SELECT id, started, batch FROM runs WHERE {_ENDED} AND started < ?"
         # The first of these finds its place in the index, which the second, with its OR, doesn't.
         " AND started >= ? AND (started > ? OR id > ?) ORDER BY started, id LIMIT ?",
-        (before, before, after[0], after[0], after[1], MOST_AT_ONCE),
+        (before, before, after[0], after[0], after[1], most),
     ).fetchall()
     busy = {batch for batch in {row[2] for row in found} if batch in kept or (batch is not None and _works(db, batch))}
     last = (found[-1][1], found[-1][0]) if found else None
