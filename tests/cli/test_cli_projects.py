@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from llm_do import Project
 from llm_do.cli.actions.project_templates import TEMPLATES
 from tests.cli.cli_processes import run_many
 from tests.cli.cli_terminal import Screen
@@ -31,6 +32,25 @@ def test_every_template_passes_check_and_its_own_test(tmp_path: Path) -> None:
         assert found
         for function in found:
             function()
+
+
+def test_what_the_first_template_suggests_works(tmp_path: Path) -> None:
+    for name, text in TEMPLATES["agent"].files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text.replace("NAME", '"new"').replace("MODEL", ""), encoding="utf-8")
+    agent, skill = tmp_path / "main.agent", tmp_path / "skills" / "sums" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\nname: sums\ndescription: How to add.\n---\nAdd.\n", encoding="utf-8")
+    suggested = agent.read_text(encoding="utf-8").replace("# toolsets:", "toolsets:").replace("# skills:", "skills:")
+    agent.write_text(suggested, encoding="utf-8")
+
+    project = Project.load(tmp_path)
+    spec = project.registry.agent("main")
+
+    assert not project.warnings
+    assert spec is not None
+    assert {"http", "memory", "filesystem_project", "skills"} == {getattr(each, "name", each) for each in spec.toolsets}
 
 
 def test_init_asks_for_a_template_only_on_a_terminal(tmp_path: Path) -> None:

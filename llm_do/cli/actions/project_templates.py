@@ -95,6 +95,9 @@ _AGENT = Template(
 name: main
 description: Answers questions, and multiplies with a tool.
 tools: [multiply]
+# Remove a # to give it more; .schema/agent.schema.json has the other keys.
+# toolsets: [http, memory, filesystem_project]  # web pages, what it should remember, the project's files
+# skills: [skills/*]  # folders with a SKILL.md: instructions that it loads when it needs them
 ---
 You answer in one sentence. Multiply with the tool `multiply`, never in your head.
 """,
