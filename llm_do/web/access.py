@@ -12,9 +12,10 @@ import json
 import re
 import secrets
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from llm_do.web.requests import BadRequestError
@@ -99,13 +100,18 @@ class Access:
                 message["headers"] = [*message["headers"], *(each for each in added if each[0] not in sent)]
             await send(message)
 
+        with suppress(ClientDisconnect):  # it has gone away before its request was complete
+            await self._answer(request, receive, guarded)
+
+    async def _answer(self, request: Request, receive: Receive, send: Send) -> None:
+        scope = request.scope
         refusal = self._refuse(request)
         if refusal is None and request.method == "POST" and request.url.path == LOGIN:
             refusal = await self._log_in(Request(scope, _limited(receive)))
         if refusal is not None:
-            await refusal(scope, receive, guarded)
+            await refusal(scope, receive, send)
             return
-        await self._app(scope, _limited(receive), guarded)
+        await self._app(scope, _limited(receive), send)
 
     def _refuse(self, request: Request) -> Response | None:
         """What is wrong with a request; sets the user of one that is accepted."""

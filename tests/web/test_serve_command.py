@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -95,3 +96,35 @@ def test_it_collects_what_runs_leave(tmp_path: Path) -> None:
         process.communicate()
 
     assert (tmp_path / "collects").read_text() == "True"
+
+
+@pytest.mark.slow
+def test_connections_that_never_finish_a_request_keep_no_one_out(tmp_path: Path) -> None:
+    root = write_desk(tmp_path / "desk")
+    limited = "import resource, runpy; resource.setrlimit(resource.RLIMIT_NOFILE, (400, 400)); "
+    start = f"{limited}runpy.run_module('llm_do', run_name='__main__', alter_sys=True)"
+    words = [sys.executable, "-c", start, "serve", str(root), "--port", "0", "--no-browser"]
+    pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process: Any = subprocess.Popen(words, **pipes, text=True)
+    held: list[socket.socket] = []
+    try:
+        base, _, key = process.stdout.readline().strip().partition("/#key=")
+        place = ("127.0.0.1", int(base.rpartition(":")[2]))
+        begun = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "
+        body = b"POST /api/runs HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        body += f"Authorization: Bearer {key}\r\nContent-Length: 1000\r\n\r\n{{".encode()
+        for sent in (begun, body, b""):
+            for _ in range(200):
+                held.append(socket.create_connection(place, timeout=60))
+                held[-1].sendall(sent)
+        with urllib.request.urlopen(f"{base}/", timeout=60) as answer:
+            assert answer.status == 200
+        with suppress(ConnectionResetError):
+            assert held[0].recv(1) == b""
+    finally:
+        for each in held:
+            each.close()
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert err.splitlines() == ["serving desk; end it with Ctrl-C"]

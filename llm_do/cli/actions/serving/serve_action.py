@@ -51,6 +51,7 @@ def serve_projects(
         from uvicorn import Config, Server
 
         from llm_do.web.access import MOST_HEADERS
+        from llm_do.web.connections import ACCEPTED_AT_ONCE, BoundedConnection
         from llm_do.web.service import Service
     except ImportError as error:
         missing = missing_extra("service", "`llm-do serve`")
@@ -73,6 +74,8 @@ def serve_projects(
         warn(f"serving {', '.join(each.name for each in service.projects)}; end it with Ctrl-C")
         config = Config(
             service,
+            http=BoundedConnection,
+            backlog=ACCEPTED_AT_ONCE,
             log_level="warning",
             access_log=False,
             server_header=False,
