@@ -45,13 +45,13 @@ class Accepted:
     output: object = None
 
 
-class Service:
-    """`llm-do serve` and one client of it, who begins a run when the one before has ended.
+class Client:
+    """Someone who gives a process one input after the other.
 
     Args:
         place: Where.
-        name: The service's name, with which its words begin.
-        pause: Seconds between runs.
+        name: The process's name, with which its words begin.
+        pause: Seconds between inputs.
         steady: Whether it is never killed, so that its growth can be measured.
     """
 
@@ -61,6 +61,13 @@ class Service:
         self.pause = pause
         self.steady = steady
         self.accepted: list[Accepted] = []
+
+
+class Service(Client):
+    """`llm-do serve` and one client of it, who begins a run when the one before has ended."""
+
+    def __init__(self, place: Place, name: str, pause: float, *, steady: bool) -> None:
+        super().__init__(place, name, pause, steady=steady)
         self.asked = Counter[str]()
         self._process: subprocess.Popen[str] | None = None
         self._address = self._key = ""
@@ -135,22 +142,8 @@ class Service:
             return json.load(found)
 
 
-class Chat:
-    """`llm-do chat` on a thread, and someone who writes a line when the one before has been answered.
-
-    Args:
-        place: Where.
-        name: Its name, which is that of its thread, too, and with which its words begin.
-        pause: Seconds between lines.
-        steady: Whether it is never killed.
-    """
-
-    def __init__(self, place: Place, name: str, pause: float, *, steady: bool) -> None:
-        self.place = place
-        self.name = name
-        self.pause = pause
-        self.steady = steady
-        self.accepted: list[Accepted] = []
+class Chat(Client):
+    """`llm-do chat` on a thread of its name, and someone who writes a line when the one before has been answered."""
 
     def run(self) -> None:
         """Go on until the soak stops."""

@@ -20,10 +20,10 @@ def test_a_name_is_that_of_one_run_or_refused_with_the_reason(store: ThreadStore
         assert [(await named_run(store, name)).id for name in ("abc", "abc-", "b")] == ["abc", "abc-1", "b"]
         with pytest.raises(UsageError, match=r"^no run has the id 'c'\n"):
             await named_run(store, "c")
-        with pytest.raises(UsageError, match="begin with 'ab': abc-1, abc, ab2, ab1\n") as several:
+        with pytest.raises(UsageError, match=r"begin with 'ab': abc-1, abc, ab2, ab1\n") as several:
             await named_run(store, "ab")
         assert several.value.hint == "Write more of the id."
-        with pytest.raises(UsageError, match="begin with 'many': many8, many7, many6, many5, many4 and more\n"):
+        with pytest.raises(UsageError, match=r"begin with 'many': many8, many7, many6, many5, many4 and more\n"):
             await named_run(store, "many")
 
     asyncio.run(scenario())

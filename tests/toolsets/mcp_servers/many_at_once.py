@@ -10,7 +10,7 @@ from typing import Any
 
 from llm_do import RunResult
 from tests.support.scripted import call
-from tests.toolsets.test_mcp_servers import runtime
+from tests.toolsets.mcp_support import runtime
 
 
 class Slow:

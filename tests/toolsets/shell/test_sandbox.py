@@ -15,71 +15,15 @@ from typing import Any
 import pytest
 
 from llm_do import Runtime
-from llm_do.policy.rules import build_policy
 from llm_do.project.sandbox_spec import SandboxSpec
 from llm_do.project.tools.builtin_toolsets import BuiltinToolset
 from llm_do.toolsets.shell import shell_readonly
-from llm_do.toolsets.shell.sandbox import SandboxStatus, bubblewrap, landlock, status
-from tests.support.runs import Answers, agent, carry_out, project_of
+from llm_do.toolsets.shell.sandbox import bubblewrap, status
+from tests.support.runs import agent, carry_out, project_of
 from tests.support.scripted import call, script
-from tests.toolsets.shell.support import OFF, configured, context, decision, git, run
-
-CODE = {
-    "project.json": '{"version": 1}\n',
-    "main.agent": "---\nname: main\n---\nHelp.\n",
-    "tools.py": "x = 1\n",
-    "src/deep/er/helper.py": "y = 1\n",
-    "src/notes.txt": "notes\n",
-    "conftest.py": "\n",
-    ".env": "KEY=secret-of-env\n",
-    "keys/server.pem": "secret-of-pem\n",
-    ".llm-do/state.db": "words of ann\n",
-    ".llm-do/artifacts/a.txt": "a long result\n",
-    "build/old.o": "old\n",
-    "data.txt": "data\n",
-}
-"""A project's files; those below `build` and the texts aren't code."""
+from tests.toolsets.shell.support import OFF, configured, context, run
 
 FREE = ("src/notes.txt", "build/old.o", "data.txt")
-
-
-def available(backend: str) -> bool:
-    return bubblewrap.find_prefix()[0] is not None if backend == "bubblewrap" else landlock.abi() > 0
-
-
-@pytest.fixture(params=["bubblewrap", "landlock"])
-def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Run the test with each sandbox that works here."""
-    if not available(request.param):
-        pytest.skip(f"{request.param} doesn't work on this machine")
-    found = SandboxStatus(active=True, backend=request.param, reason="chosen by the test")
-    monkeypatch.setattr("llm_do.toolsets.shell.sandbox.command_sandbox.status", lambda: found)
-    return request.param
-
-
-@pytest.fixture
-def none(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run the test as on a machine without a sandbox."""
-    found = SandboxStatus(active=False, backend=None, reason="none in this test")
-    monkeypatch.setattr("llm_do.toolsets.shell.sandbox.command_sandbox.status", lambda: found)
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("template") / "project"
-    for name, text in CODE.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
-    git(root, "init", "-q", "-b", "main")
-    (root / ".gitignore").write_text(".llm-do\n")
-    git(root, "add", ".")
-    git(root, "commit", "-q", "-m", "First")
-    return root
-
-
-@pytest.fixture
-def root(tmp_path: Path, template: Path) -> Path:
-    return Path(shutil.copytree(template, tmp_path / "project", symlinks=True))
 
 
 def kept(root: Path) -> Mapping[str, str]:
@@ -141,7 +85,7 @@ def test_commands_write_what_is_not_code(backend: str, root: Path) -> None:
 
 
 def test_new_files_beside_code_can_be_made_in_mounts(root: Path) -> None:
-    if not available("bubblewrap"):
+    if bubblewrap.find_prefix()[0] is None:
         pytest.skip("bubblewrap doesn't work on this machine")
     assert sh(root, "echo a > new.txt && echo b > src/new.txt && rm new.txt")["exit_code"] == 0
     assert (root / "src/new.txt").read_text() == "b\n"
@@ -266,7 +210,7 @@ def test_declared_folders_can_be_written(backend: str, root: Path) -> None:
 
 
 def test_git_can_be_written_if_declared_but_not_what_it_runs(root: Path) -> None:
-    if not available("bubblewrap"):
+    if bubblewrap.find_prefix()[0] is None:
         pytest.skip("Landlock can't create files beside protected ones")
     (root / ".git/hooks").mkdir(exist_ok=True)
     before = (root / ".git/config").read_text()
@@ -331,74 +275,6 @@ def test_data_folders_may_get_python_files(backend: str, root: Path) -> None:
     project = project_of([spec], root=root, toolsets=toolsets, data_folders=["out"])
     assert carry_out(Runtime(project, approvals="approve_all")).denials == []
     assert ((root / "out/old.py").read_text(), (root / "out/new.py").read_text()) == ("y\n", "z\n")
-
-
-def asked_and_run(root: Path, approvals: Any, *, allow: Any = (), rules: Any = None, **args: Any) -> tuple[Any, str]:
-    """Have an agent change the project's code by a command; returns the run's result and the code then."""
-    (root / "data.txt").write_text("evil:\n\techo evil > tools.py\n")
-    command = {"command": "make -f data.txt evil", **args}
-    spec = agent("main", script(call("shell", **command), "done"), toolsets=["sh"])
-    toolsets = {"sh": BuiltinToolset("sh", {"type": "shell", "allow": ["ls *"]})}
-    policy = build_policy(rules or {})[0]
-    project = project_of([spec], root=root, toolsets=toolsets, policy=policy)
-    result = carry_out(Runtime(project, approvals=approvals, allow=list(allow)))
-    return result, (root / "tools.py").read_text()
-
-
-def test_what_a_person_allows_at_that_moment_runs_outside_and_the_question_says_so(backend: str, root: Path) -> None:
-    person = Answers(["once"])
-    spec = agent("main", script(call("shell", command="make -f data.txt evil"), "done"), toolsets=["sh"])
-    (root / "data.txt").write_text("evil:\n\techo evil > tools.py\n")
-    toolsets = {"sh": BuiltinToolset("sh", {"type": "shell"})}
-    carry_out(Runtime(project_of([spec], root=root, toolsets=toolsets), approvals=person))
-    assert (
-        person.asked[0].description
-        == f"Run ['make', '-f', 'data.txt', 'evil'] in {root} (once approved, outside the sandbox)"
-    )
-    assert (root / "tools.py").read_text() == "evil\n"
-
-
-@pytest.mark.parametrize("how", ["approve_all", "option", "rule", "session"])
-def test_what_is_allowed_in_advance_runs_inside(backend: str, root: Path, how: str) -> None:
-    (root / "data.txt").write_text("evil:\n\techo evil > tools.py\n")
-    turns = [call("shell", f"c{number}", command="make -f data.txt evil") for number in range(2)]
-    spec = agent("main", script(*turns, "done"), toolsets=["sh"])
-    toolsets = {"sh": BuiltinToolset("sh", {"type": "shell"})}
-    rules = {"allow": ["shell(make -f data.txt evil)"]}
-    project = project_of([spec], root=root, toolsets=toolsets, policy=build_policy(rules if how == "rule" else {})[0])
-    approvals: Any = {"approve_all": "approve_all", "session": Answers(["session"])}.get(how, "prompt")
-    runtime = Runtime(project, approvals=approvals, allow=rules["allow"] if how == "option" else [])
-    if how == "session":  # only the call that the person saw runs outside
-        runtime.on("tool_result", lambda _: (root / "tools.py").write_text("x = 1\n"))
-    result = carry_out(runtime)
-    assert result.status == "completed"
-    assert (root / "tools.py").read_text() == "x = 1\n"
-
-
-def test_a_call_can_ask_a_person_to_run_outside_and_nobody_else_answers(backend: str, root: Path) -> None:
-    rules = {"allow": ["shell(make *)", "shell"]}
-    for approvals in ("approve_all", "prompt"):
-        result, code = asked_and_run(root, approvals, rules=rules, allow=["shell"], outside_sandbox=True)
-        assert (code, len(result.denials)) == ("x = 1\n", 1)
-        assert "it asks to run outside the sandbox" in result.denials[0].reason
-
-
-def test_a_person_who_is_asked_can_let_it_run_outside(backend: str, root: Path) -> None:
-    person = Answers(["once"])
-    spec = agent("main", script(call("shell", command="ls -a", outside_sandbox=True), "done"), toolsets=["sh"])
-    toolsets = {"sh": BuiltinToolset("sh", {"type": "shell", "allow": ["ls *"]})}
-    result = carry_out(Runtime(project_of([spec], root=root, toolsets=toolsets), approvals=person))
-    assert (len(person.asked), person.asked[0].person_only, result.denials) == (1, True, [])
-
-
-@pytest.mark.usefixtures("none")
-def test_without_a_sandbox_a_project_that_requires_one_asks_a_person(root: Path) -> None:
-    required = configured(root, allow=["ls *"], sandbox=SandboxSpec("required"))
-    found = decision(required, "ls -a")
-    assert (found.effect, found.person_only) == ("ask", True)
-    assert "requires a sandbox" in found.reason
-    assert decision(configured(root, allow=["ls *"]), "ls -a").effect == "allow"
-    assert run(configured(root, allow=["ls *"]), "ls build")["stdout"] == "old.o\n"
 
 
 def test_off_confines_nothing(backend: str, root: Path) -> None:
