@@ -6,6 +6,7 @@ In a durable run, what the hooks of a request came to is a step, so that they ar
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -184,10 +185,14 @@ async def _call(ctx: CallContext, function: Hook, point: HookPoint, exchange: _E
         if found is given:
             found = found if given != exchange.messages else None
         return _request(ctx, function, found)
-    found = await hooks.call_one(function, point, agent=agent, response=exchange.response)
-    if found is None or found is exchange.response:
+    # A hook may keep the response and change it later: it gets a copy, and what is taken over is another one.
+    response = deepcopy(exchange.response)
+    found = await hooks.call_one(function, point, agent=agent, response=response)
+    if found is None and response != exchange.response:
+        raise _fault(ctx, function, point, "None, and has changed the response that it got")
+    if found is None or found == exchange.response:
         return None
-    return _response(ctx, function, found, exchange.response)
+    return _response(ctx, function, deepcopy(found), exchange.response)
 
 
 def _request(ctx: CallContext, function: Hook, found: object) -> _Replaced | None:
