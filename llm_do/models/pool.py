@@ -236,12 +236,21 @@ class ModelPool:
 
     def _client(self, shelf: _Shelf, address: Address) -> httpx2.AsyncClient:
         from llm_do.models.connections.http_clients import REQUEST_TIMEOUT, http_client
+        from llm_do.models.providers.provider_models import LEGACY_HTTP
 
         # Prefixes that differ only in their protocol (`openai`, `openai-chat`) share connections.
-        key = (address.base_url or address.provider, address.key)
+        legacy = address.provider in LEGACY_HTTP
+        place = address.base_url or address.provider
+        key = (f"{address.provider} {place}" if legacy else place, address.key)
         if key not in shelf.clients:
-            timeout = LONG_TIMEOUT.get(address.provider, REQUEST_TIMEOUT)
-            shelf.clients[key] = http_client(address.base_url or "https:", timeout=timeout)
+            url, timeout = address.base_url or "https:", LONG_TIMEOUT.get(address.provider, REQUEST_TIMEOUT)
+            if legacy:
+                from llm_do.models.connections.legacy_client import legacy_client
+
+                # Its SDK expects this type, whatever ours says.
+                shelf.clients[key] = cast("httpx2.AsyncClient", legacy_client(url, timeout=timeout))
+            else:
+                shelf.clients[key] = http_client(url, timeout=timeout)
         return shelf.clients[key]
 
     def _notice_once(self, sentence: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 import zlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 
 import httpx2
 
@@ -53,7 +53,7 @@ class AnswerBoundError(httpx2.RequestError):
         return str(self)
 
 
-def check_encoding(headers: httpx2.Headers) -> bool:
+def check_encoding(headers: Mapping[str, str]) -> bool:
     """Whether an answer is packed.
 
     Raises:

@@ -34,8 +34,11 @@ DEFAULT_URLS = {
     "ollama": "http://localhost:11434/v1",
 }
 OPENAI = ("openai", "openai-chat", "openai-responses", "openai-decisions")
-LEGACY_HTTP = ("cohere", "github", "groq", "huggingface")
-"""Providers whose SDK uses another HTTP library, and so keeps its own client."""
+LEGACY_HTTP = ("cohere", "groq")
+"""Providers whose SDK takes a client of another HTTP library."""
+
+OWN_HTTP = ("github", "huggingface")
+"""Providers that keep a client of their own: one whose service has ended, and one whose SDK takes none."""
 
 OWN_READING = ("github-copilot", "openrouter", "snowflake", "zai")
 """Providers of OpenAI's protocol with additions of their own, whose answers PydanticAI reads in its own way."""
@@ -228,7 +231,7 @@ def _other_provider(address: Address, client_for: ClientSource) -> AnyProvider:
         arguments[name] = address.base_url
     if address.key is not None and "api_key" in accepted:
         arguments["api_key"] = address.key
-    if "http_client" in accepted and address.provider not in LEGACY_HTTP:
+    if "http_client" in accepted and address.provider not in OWN_HTTP:
         arguments["http_client"] = client_for(address)
     provider = provider_class(**arguments)
     if "openai_client" not in accepted or "http_client" not in arguments or address.key is None:
