@@ -12,7 +12,6 @@ import pytest
 from llm_do import tool
 from llm_do.errors import ReplayError
 from llm_do.linker.test_linker import check_with_tests
-from llm_do.runtime.steps import step_log
 from llm_do.testing import Played, play
 from llm_do.testing.cases.case import Plan, all_cases
 from llm_do.testing.cases.results import CaseResult
@@ -154,10 +153,7 @@ def test_what_is_the_same_twice_passes_and_repeats_no_effect(root: Path) -> None
         ("status", "async def main", "it ended before with the status completed, and now with failed"),
     ],
 )
-def test_what_is_not_the_same_twice_fails_with_its_place(
-    input: str, where: str, what: str, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(step_log, "PATIENCE", 0.05)
+def test_what_is_not_the_same_twice_fails_with_its_place(input: str, where: str, what: str, root: Path) -> None:
     case = f"  - {{name: n, input: {input}, expect: {{status: failed}}}}\n"
 
     [result] = run_all(root, case, Plan(replays=True))

@@ -146,3 +146,15 @@ def long_document(count: int) -> dict[str, Any]:
     events.append(event(len(events), "call_finished", last, status="completed", output="done"))
     events.append(event(len(events), "run_finished", last, "r", status="completed", output="done"))
     return document_of(events)
+
+
+def work_of(page: Any) -> Callable[[], float]:
+    """What tells how many seconds of processor time the page's thread has used so far."""
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable")
+
+    def work() -> float:
+        metrics = session.send("Performance.getMetrics")["metrics"]
+        return next(each["value"] for each in metrics if each["name"] == "ThreadTime")
+
+    return work

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 
 from llm_do.web.page_file import page_file
-from tests.web.page_support import chromium, document_of, event, letters_document, long_document
+from tests.web.page_support import chromium, document_of, event, letters_document, long_document, work_of
 
 pytestmark = pytest.mark.slow
 
@@ -148,32 +147,28 @@ def test_hostile_texts_are_shown_and_never_run(show: Open) -> None:
 
 
 def test_ten_thousand_events_open_in_a_second_and_only_rows_in_view_are_made(show: Open) -> None:
-    document = long_document(10_000)
-    started = time.perf_counter()
-    page = show(document)
+    page = show(long_document(10_000))
     page.locator(".row").first.wait_for()
-    took = time.perf_counter() - started
-    own = page.evaluate("performance.timing.domContentLoadedEventEnd - performance.timing.navigationStart")
+    work = work_of(page)
 
-    assert own < 1000, f"{own} ms in the browser, {took:.2f} s with the test"
+    # The processor time of the page's thread: the time on the wall is that of other processes, too.
+    opened = work()
+    assert opened < 1, f"{opened} s of work to open it"
     assert page.locator(".row").count() < 100
     page.keyboard.press("End")
     assert "room 9996" in page.locator(".row.selected").inner_text()
-    slow = page.evaluate(
+    before = work()
+    page.evaluate(
         """async () => {
-            const box = document.getElementById("scroll"), times = [];
+            const box = document.getElementById("scroll");
             for (let at = 0; at < 60; at++) {
-                const began = performance.now();
                 box.scrollTop = at * 700;
-                box.dispatchEvent(new Event("scroll"));
-                box.offsetHeight;
-                times.push(performance.now() - began);
                 await new Promise(requestAnimationFrame);
             }
-            return times.sort((a, b) => a - b)[30];
         }"""
     )
-    assert slow < 16, f"{slow} ms for a frame"
+    frame = (work() - before) / 60
+    assert frame < 0.016, f"{frame} s of work for a frame"
     page.keyboard.press("/")
     page.keyboard.type("room 77 ")
     page.keyboard.press("Backspace")
