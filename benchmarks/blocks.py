@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.measure import Figure, as_a_service
 from benchmarks.threads import turns
 from llm_do.threads import ConversationManager, SqliteStore
-from tests.support.loop_blocks import measured_blocks
+from tests.support.loop_blocks import measured_blocks, numbered_tool
 from tests.support.runs import agent, runtime_of
 from tests.support.scripted import call, script
 
@@ -34,22 +34,7 @@ async def many(input: object, ctx: Any) -> int:
 
 def tools() -> list[Callable[..., str]]:
     """Return many functions, none of which has been a tool before."""
-
-    def one(number: int) -> Callable[..., str]:
-        def tool(path: str, count: int = 1, names: list[str] | None = None) -> str:
-            """Do a thing.
-
-            Args:
-                path: Where.
-                count: How often.
-                names: For whom.
-            """
-            return "done"
-
-        tool.__name__ = f"tool_{number}"
-        return tool
-
-    return [one(number) for number in range(TOOLS)]
+    return list(map(numbered_tool, range(TOOLS)))
 
 
 async def _block(runtime: Any) -> float:

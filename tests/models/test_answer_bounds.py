@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import gzip
 import json
-import threading
 import tracemalloc
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
 from llm_do import AgentSpec
 from llm_do.models.connections import answer_bounds
+from tests.support.loopback import serve_handler
 from tests.support.runs import project_of
 from tests.support.views import Ending, plain, stream
 
@@ -58,16 +58,8 @@ def served(write: Writer) -> Iterator[tuple[str, list[str]]]:
             with suppress(OSError):  # the client hangs up
                 write(self)
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", accepted
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serve_handler(Handler) as address:
+        yield address, accepted
 
 
 def answer(kind: str, *headers: tuple[str, str]) -> Callable[[BaseHTTPRequestHandler], None]:

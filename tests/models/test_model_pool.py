@@ -5,7 +5,7 @@ import ssl
 import subprocess
 import sys
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from llm_do.models import ModelPool, register_model_factory, resolve_model
 from llm_do.models.connections import http_clients as connections_module
 from llm_do.models.providers import provider_models as build_module
 from tests.models.asking import HELLO, say
+from tests.support.loopback import serve_handler
 from tests.support.openai_server import serve
 from tests.support.tables import each_row
 
@@ -192,18 +193,13 @@ class Proxy(BaseHTTPRequestHandler):
 
 def test_proxies_from_the_environment_are_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
     Proxy.asked = []
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{server.server_port}")
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    try:
+    with serve_handler(Proxy) as proxy:
+        monkeypatch.setenv("http_proxy", proxy)
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
         with pytest.raises(ModelAPIError):
             say(ModelPool(), "openai-chat:m", settings={"base_url": "http://api.example/v1"})
         with serve(HELLO) as (url, _):
             assert say(ModelPool(), "openai-chat:gpt-test", settings={"base_url": url}) == "Hello"
-    finally:
-        server.shutdown()
-        server.server_close()
     assert Proxy.asked == ["http://api.example/v1/chat/completions"]
 
 

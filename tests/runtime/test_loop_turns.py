@@ -14,6 +14,7 @@ from llm_do import AgentSpec
 from llm_do.models.connections.answer_bounds import bounded_stream
 from llm_do.runtime.agents.agent_builder import AgentBuilder, builder_of
 from llm_do.runtime.record.redaction import RedactedFile, Redactor
+from tests.support.loop_blocks import numbered_tool
 from tests.support.runs import agent, project_of
 from tests.support.scripted import script
 
@@ -33,21 +34,6 @@ def turns_during(work: Work) -> int:
         return turns
 
     return asyncio.run(scenario())
-
-
-def numbered_tool(number: int) -> Callable[..., str]:
-    def tool(path: str, count: int = 1, names: list[str] | None = None) -> str:
-        """Do a thing.
-
-        Args:
-            path: Where.
-            count: How often.
-            names: For whom.
-        """
-        return "done"
-
-    tool.__name__ = f"tool_{number}"
-    return tool
 
 
 @pytest.mark.slow

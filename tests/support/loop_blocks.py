@@ -1,14 +1,14 @@
-"""Measures for how long an event loop was held up."""
+"""Measures for how long an event loop was held up, and tools to hold it up with."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-__all__ = ["Blocks", "measured_blocks"]
+__all__ = ["Blocks", "measured_blocks", "numbered_tool"]
 
 BEAT = 0.005
 
@@ -47,3 +47,20 @@ async def measured_blocks() -> AsyncIterator[Blocks]:
         await asyncio.sleep(2 * BEAT)
     finally:
         timer.cancel()
+
+
+def numbered_tool(number: int) -> Callable[..., str]:
+    """Return a function with a number, which no agent has had as a tool."""
+
+    def tool(path: str, count: int = 1, names: list[str] | None = None) -> str:
+        """Do a thing.
+
+        Args:
+            path: Where.
+            count: How often.
+            names: For whom.
+        """
+        return "done"
+
+    tool.__name__ = f"tool_{number}"
+    return tool

@@ -25,9 +25,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from itertools import count
 from typing import Any
+
+from tests.support.loopback import LoopbackServer, serving
 
 __all__ = ["Request", "Script", "Turn", "serve"]
 
@@ -50,31 +52,18 @@ class Request:
 def serve(scripts: Mapping[str, Script]) -> Iterator[tuple[str, list[Request]]]:
     """Serve scripts by model name; yields the base URL and the log of requests."""
     server = _Server(scripts)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/v1", server.log
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serving(server) as address:
+        yield f"{address}/v1", server.log
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 1024
-
+class _Server(LoopbackServer):
     def __init__(self, scripts: Mapping[str, Script]) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler)
         self.scripts = scripts
         self.log: list[Request] = []
         self.lock = threading.Lock()
         self.spent: dict[tuple[str, int], int] = {}
         self.ids = count(1)
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Ignore disconnected clients; tests see any other error as a lost connection."""
 
     def turn(self, body: Mapping[str, Any]) -> Turn:
         turns = self.scripts[body["model"]]

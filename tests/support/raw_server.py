@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import unquote
+
+from tests.support.loopback import LoopbackServer, serving
 
 __all__ = ["Answer", "as_bytes", "events", "serve_raw"]
 
@@ -60,28 +61,15 @@ def as_bytes(body: Any) -> bytes:
 def serve_raw(answers: Mapping[str, Sequence[Answer]]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Serve answers by model name; yields the server's address and the bodies of the requests."""
     server = _Server(answers)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", server.log
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serving(server) as address:
+        yield address, server.log
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 1024
-
+class _Server(LoopbackServer):
     def __init__(self, answers: Mapping[str, Sequence[Answer]]) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler)
         self.answers = answers
         self.log: list[dict[str, Any]] = []
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Ignore disconnected clients; tests see any other error as a lost connection."""
 
 
 class _Handler(BaseHTTPRequestHandler):

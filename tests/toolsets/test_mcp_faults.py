@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import pytest
 from llm_do import RunResult, Runtime
 from llm_do.project.tools.builtin_toolsets import BuiltinToolset
 from tests.support.history import results_of
+from tests.support.loopback import serve_handler
 from tests.support.runs import agent, carry_out, project_of
 from tests.support.scripted import call, script
 
@@ -160,16 +160,8 @@ class Answering(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serve_handler(Answering) as address:
+        yield address
 
 
 MEANINGS = [

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, ClassVar
 
 import httpx2
@@ -20,6 +19,7 @@ from pydantic_ai.providers.openai import OpenAIProvider
 
 from llm_do import AgentSpec, ModelError, ProviderError, Runtime, RuntimeConfig, register_model_factory, run
 from llm_do.models.providers import factories
+from tests.support.loopback import serve_handler
 from tests.support.runs import carry_out, heard, project_of
 
 
@@ -45,16 +45,8 @@ def unavailable() -> Iterator[tuple[str, list[str]]]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/v1", log
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serve_handler(Handler) as address:
+        yield f"{address}/v1", log
 
 
 both = pytest.mark.parametrize("streaming", [False, True], ids=["whole", "streamed"])
