@@ -6,6 +6,10 @@ from llm_do.diagnostics.diagnostic import Diagnostic
 from llm_do.formats.agent_file import parse_agent, readable_name
 from tests.support.tables import each_row
 
+_TWICE = "{{type: object, properties: {{a: {{$ref: '#/$defs/{0}'}}, b: {{$ref: '#/$defs/{0}'}}}}}}"
+CHAIN = "$defs: {" + ", ".join([*(f"'{n}': {_TWICE.format(n + 1)}" for n in range(40)), "'40': {type: string}"]) + "}"
+"""Definitions that lead to each other in 2**40 ways, and not in a circle."""
+
 FULL = """---
 name: analyst
 description: Reads the pitch.
@@ -150,6 +154,9 @@ def test_toolsets_may_be_a_mapping() -> None:
         ("name: a\noutput: {$ref: 'https://example.org/s'}", [("LD130", 3, 16)]),
         ("name: a\noutput: {items: {$ref: '#/$defs/x'}}", [("LD130", 3, 24)]),
         ("name: a\noutput: {pattern: '('}", [("LD130", 3, 19)]),
+        ("name: a\noutput: {}", [("LD130", 3, 9)]),
+        ("name: a\noutput: {type: object, $ref: '#'}", [("LD130", 3, 30)]),
+        (f"name: a\noutput: {{$ref: '#/$defs/0', {CHAIN}}}", []),
         ("name: a\noutput: text", [("LD122", 3, 9)]),
         ("name: a\noutput: {enum: [yes, no]}", [("LD115", 3, 17), ("LD115", 3, 22)]),
         ("name: a\nmodel_settings: {temprature: 1}", [("LD120", 3, 18)]),

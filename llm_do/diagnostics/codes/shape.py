@@ -287,7 +287,7 @@ LD130 = Code(
     "LD130",
     "Not a JSON Schema",
     "error",
-    "The agent's `output` has to be a valid JSON Schema whose references stay inside it.",
+    "The agent's `output` has to be the JSON Schema of an object. Its references lead to `$defs`, and not in a circle.",
     "correct the schema",
     wrong="    good: {type: bolean}",
     right="    good: {type: boolean}",
@@ -308,6 +308,23 @@ def outside_reference(path: str) -> Problem:
 def dangling_reference(path: str, reference: str) -> Problem:
     """A `$ref` to something that the schema doesn't have."""
     return LD130.problem(f"`{path}` refers to `{reference}`, which doesn't exist", "define it under `$defs`")
+
+
+def indirect_reference(path: str, reference: str) -> Problem:
+    """A `$ref` to something that isn't a definition."""
+    message = f"`{path}` refers to `{reference}`, which isn't a definition directly under `$defs`"
+    return LD130.problem(message, "move it into `$defs`, and refer to `#/$defs/NAME`")
+
+
+def recursive_reference(path: str, names: str) -> Problem:
+    """A `$ref` in a definition that leads back to it."""
+    return LD130.problem(f"`{path}` is part of a circle: {names}", "write out as many levels as are needed")
+
+
+def no_object(path: str) -> Problem:
+    """The schema of an output that isn't an object."""
+    message = f"`{path}` must be the schema of an object, with `type: object`"
+    return LD130.problem(message, "make what it describes a property of one; leave `output` out for text")
 
 
 LD131 = Code(

@@ -5,6 +5,7 @@ jsonschema is imported only when there is a schema to check.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["check_output"]
 
 _MOST = 20
+_PREFIX = "#/$defs/"
+_DEFINITION = re.compile(r"#/\$defs/[^/%]+")
 
 
 def check_output(root: Node, loc: KeyPath) -> list[Diagnostic]:
@@ -37,6 +40,8 @@ def check_output(root: Node, loc: KeyPath) -> list[Diagnostic]:
         return []  # reported already, and its meaning is unknown
     schema = cast("dict[str, object]", node.data())
     found = [*_against_metaschema(node, schema, loc), *_references(node, schema, loc)]
+    if not found:
+        found = [*_circles(node, loc), *_kind(node, schema, loc)]
     return found[:_MOST]
 
 
@@ -72,14 +77,45 @@ def _reason(error: ValidationError) -> str:
 
 def _references(node: Node, schema: dict[str, object], loc: KeyPath) -> Iterable[Diagnostic]:
     anchors = {below.scalar for path, below in node.walk() if path and path[-1] in ("$anchor", "$dynamicAnchor")}
-    for path, below in node.walk():
-        reference = below.scalar
-        if not path or path[-1] not in ("$ref", "$dynamicRef") or not isinstance(reference, str) or _is_data(path):
-            continue
+    for path, below, reference in _each_reference(node):
         if not reference.startswith("#"):
             yield problems.outside_reference(format_key_path((*loc, *path))).at(below.place)
         elif reference[1:] not in anchors and not _pointer(schema, reference[1:]):
             yield problems.dangling_reference(format_key_path((*loc, *path)), reference[:60]).at(below.place)
+        elif path[-1] == "$ref" and not _DEFINITION.fullmatch(reference):
+            yield problems.indirect_reference(format_key_path((*loc, *path)), reference[:60]).at(below.place)
+
+
+def _each_reference(node: Node) -> Iterable[tuple[KeyPath, Node, str]]:
+    for path, below in node.walk():
+        reference = below.scalar
+        if path and path[-1] in ("$ref", "$dynamicRef") and isinstance(reference, str) and not _is_data(path):
+            yield path, below, reference
+
+
+def _circles(node: Node, loc: KeyPath) -> Iterable[Diagnostic]:
+    """Report the first reference of a circle that the output leads to: what is sent to a model has none."""
+    found: dict[str | None, list[tuple[str, KeyPath, Node]]] = {}
+    for path, below, reference in _each_reference(node):
+        name = str(path[1]) if path[0] == "$defs" else None
+        found.setdefault(name, []).append((reference.removeprefix(_PREFIX), path, below))
+    done: set[str] = set()
+    waiting: list[tuple[str | None, tuple[str, ...]]] = [(None, ())]
+    while waiting:
+        name, before = waiting.pop()
+        for target, path, below in found.get(name, ()):
+            if target in before:
+                names = " -> ".join((*before[before.index(target) :], target))
+                yield problems.recursive_reference(format_key_path((*loc, *path)), names).at(below.place)
+                return
+            if target not in done:
+                waiting.append((target, (*before, target)))
+        done |= {name} if name is not None else set()
+
+
+def _kind(node: Node, schema: Mapping[str, object], loc: KeyPath) -> Iterable[Diagnostic]:
+    if schema.get("type") != "object" and "$ref" not in schema:
+        yield problems.no_object(format_key_path(loc)).at(node.place)
 
 
 def _is_data(path: KeyPath) -> bool:
