@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from llm_do.runtime.record.redaction import Redactor
 from llm_do.runtime.record.store.store_writes import MessageRow
 from llm_do.runtime.record.stored_records import ThreadRecord
-from llm_do.threads.sql.rows import new_token
 from llm_do.threads.store.codec import message_text
+from llm_do.threads.store.tokens import new_token
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from llm_do import tool
-from llm_do.runtime.record.redaction import Redactor, redactor
+from llm_do.runtime.record import redaction
+from llm_do.runtime.record.redaction import Redactor, protect_values, redactor
 from tests.support.runs import agent, runtime_of
 from tests.support.scripted import call, script
 from tests.support.tables import each_row
@@ -47,6 +48,21 @@ def test_authorization_headers_are_redacted_in_lines_and_in_json_at_any_depth(li
     assert json.loads(hidden)["a"][1] == {"headers": {"Authorization": "[redacted]"}}
     assert not any(secret in hidden for secret in ("abc.def-123", "dXNlcjpwYXNz", "abcdefgh"))
     assert json.loads(json.loads(hidden)["inner"]) == {"Authorization": "[redacted]"}
+
+
+def test_a_redactor_knows_the_variables_of_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "first-secret-1 second-secret-2"
+    monkeypatch.setenv("FIRST_TOKEN", "first-secret-1")
+    assert redactor()(text) == "[redacted FIRST_TOKEN] second-secret-2"
+    assert redactor() is redactor()
+
+    monkeypatch.setenv("FIRST_TOKEN", "second-secret-2")
+    assert redactor()(text) == "first-secret-1 [redacted FIRST_TOKEN]"
+    monkeypatch.delenv("FIRST_TOKEN")
+    assert redactor()(text) == text
+    monkeypatch.setattr(redaction, "_protected", {})
+    protect_values({"KEY_OF_A_FILE": "first-secret-1"})
+    assert redactor()(text) == "[redacted KEY_OF_A_FILE] second-secret-2"
 
 
 def test_a_variable_removed_by_another_thread_does_not_hide_others(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,8 @@ from llm_do.runtime.record.redaction import redactor
 from llm_do.runtime.record.store.store_writes import MessageRow
 from llm_do.runtime.record.stored_records import StoredMessage, new_thread
 from llm_do.runtime.record.thread_store import ThreadStore
-from llm_do.threads.sql.rows import new_token
 from llm_do.threads.store.codec import message_text, state_text
+from llm_do.threads.store.tokens import new_token
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage

@@ -17,8 +17,8 @@ from llm_do.runtime.record.redaction import Redactor, redactor
 from llm_do.runtime.record.stored_records import Filter, Observation
 from llm_do.runtime.record.thread_store import ThreadStore
 from llm_do.threads.run_recording import TRANSIENT
-from llm_do.threads.sql.rows import new_token
 from llm_do.threads.store.codec import event_text
+from llm_do.threads.store.tokens import new_token
 
 if TYPE_CHECKING:
     from llm_do.runtime.record.events.event import Event

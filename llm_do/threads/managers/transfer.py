@@ -14,9 +14,9 @@ from llm_do.runtime.record.redaction import redactor
 from llm_do.runtime.record.store.store_writes import MessageRow
 from llm_do.runtime.record.stored_records import ThreadRecord
 from llm_do.runtime.record.thread_store import ThreadStore
-from llm_do.threads.sql.rows import new_token
 from llm_do.threads.store.codec import message_of, message_text, state_text
 from llm_do.threads.store.thread_settings import check_new_config, config_data, config_from_data
+from llm_do.threads.store.tokens import new_token
 from llm_do.threads.store.usable_history import is_valid
 
 __all__ = ["VERSION", "export_thread", "import_lines"]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import time
-import uuid
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
@@ -22,6 +21,7 @@ from llm_do.threads.sql.durable.step_rows import check_attempt, write_steps
 from llm_do.threads.sql.runs.run_owners import refuse_if_interrupted
 from llm_do.threads.store.codec import message_of
 from llm_do.threads.store.thread_settings import config_data, config_from_data
+from llm_do.threads.store.tokens import new_token
 from llm_do.threads.store.usable_history import starts_turn
 
 __all__ = [
@@ -30,7 +30,6 @@ __all__ = [
     "insert_events",
     "insert_messages",
     "message_from_row",
-    "new_token",
     "observations",
     "parent_of",
     "read_history",
@@ -71,11 +70,6 @@ SELECT parent FROM chain WHERE id = :id
 
 NO_DRAFT = "tip = NULL, state = NULL, user_state = NULL, toolkits = NULL"
 """Clears a run's pending writes once it has ended."""
-
-
-def new_token() -> str:
-    """Create a revision or a message id."""
-    return uuid.uuid4().hex
 
 
 def thread_record(db: Database, user: str | None, thread_id: str) -> ThreadRecord | None:

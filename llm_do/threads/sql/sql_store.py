@@ -42,6 +42,7 @@ from llm_do.threads.sql.store_errors import ReadOnlyStoreError
 from llm_do.threads.sql.thread_deletion import delete_thread
 from llm_do.threads.store.codec import same_json, state_text
 from llm_do.threads.store.thread_settings import config_data
+from llm_do.threads.store.tokens import new_token
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -134,7 +135,7 @@ class SqlStore:
             record.head,
             json.dumps(record.branches),
             json.dumps(record.carried, ensure_ascii=False),
-            rows.new_token(),
+            new_token(),
         )
 
         def save(db: Database) -> ThreadRecord:
@@ -147,7 +148,7 @@ class SqlStore:
                 and not db.execute("SELECT 1 FROM messages WHERE id = ?", (record.head,)).fetchone()
             ):
                 raise conflict(record.id)
-            turn = stored.turn if stored is not None and _same_turn(stored, record) else rows.new_token()
+            turn = stored.turn if stored is not None and _same_turn(stored, record) else new_token()
             created = stored.created if stored is not None else record.created or now
             db.execute(
                 "INSERT INTO threads (user, id, config, state, toolkits, head, branches, carried, revision, turn,"
@@ -211,7 +212,7 @@ class SqlStore:
 
     async def save_user_state(self, user_id: str, state: AgentState, *, expected: str | None) -> str:
         """Save a user's state; raise `ThreadConflict` if it has another revision."""
-        text, revision = state_text(state, f"user {user_id!r}"), rows.new_token()
+        text, revision = state_text(state, f"user {user_id!r}"), new_token()
 
         def save(db: Database) -> str:
             row = db.execute("SELECT revision FROM users WHERE id = ?", (user_id,)).fetchone()

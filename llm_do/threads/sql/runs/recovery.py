@@ -17,6 +17,7 @@ from llm_do.threads.sql import rows
 from llm_do.threads.sql.database import Database
 from llm_do.threads.sql.durable import attempts, batch_rows
 from llm_do.threads.store.codec import message_text
+from llm_do.threads.store.tokens import new_token
 
 __all__ = ["close_tail", "finish_killed"]
 
@@ -51,12 +52,12 @@ def finish_killed(db: Database, run: RunRecord) -> None:
             db.execute(
                 "UPDATE threads SET head = coalesce(?, head), state = coalesce(?, state),"
                 " toolkits = coalesce(?, toolkits), revision = ?, turn = ?, updated = ? WHERE user = ? AND id = ?",
-                (head, state, toolkits, rows.new_token(), rows.new_token(), now, record.user_id or "", record.id),
+                (head, state, toolkits, new_token(), new_token(), now, record.user_id or "", record.id),
             )
         elif head is not None:
             rows.add_branch(db, run, head)
     if user_state is not None and run.user_id is not None and (record is None or record.turn == turn):
-        rows.save_user(db, run.user_id, user_state, rows.new_token())
+        rows.save_user(db, run.user_id, user_state, new_token())
     _close_journal(db, run, now)
     db.execute(
         f"UPDATE runs SET status = 'interrupted', finished = ?, {rows.NO_DRAFT} WHERE id = ?",
@@ -81,7 +82,7 @@ def close_tail(db: Database, run: RunRecord, tip: str | None) -> str | None:
     ]
     answered: list[ModelMessage] = close_history([last[0].message, ModelRequest(parts)])
     depth = db.execute("SELECT depth FROM messages WHERE id = ?", (tip,)).fetchone()[0]
-    row = MessageRow(rows.new_token(), tip, depth + 1, time.time(), message_text(answered[1]))
+    row = MessageRow(new_token(), tip, depth + 1, time.time(), message_text(answered[1]))
     rows.insert_messages(db, run.id, [row])
     return row.id
 

@@ -13,6 +13,7 @@ from llm_do.runtime.record.stored_records import RunRecord, ThreadRecord
 from llm_do.threads.sql import rows
 from llm_do.threads.sql.database import Database
 from llm_do.threads.sql.durable import attempts, batch_rows, project_rows
+from llm_do.threads.store.tokens import new_token
 
 __all__ = ["begin", "run_exists"]
 
@@ -87,6 +88,6 @@ def _with_closed_tail(db: Database, run: RunRecord, thread: ThreadRecord | None)
     key = (thread.user_id or "", thread.id)
     db.execute(
         "UPDATE threads SET head = ?, revision = ?, turn = ? WHERE user = ? AND id = ?",
-        (head, rows.new_token(), rows.new_token(), *key),
+        (head, new_token(), new_token(), *key),
     )
     return rows.thread_record(db, thread.user_id, thread.id)

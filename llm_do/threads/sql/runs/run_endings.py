@@ -15,6 +15,7 @@ from llm_do.threads.sql.database import Database
 from llm_do.threads.sql.durable import batch_rows
 from llm_do.threads.sql.durable.step_rows import check_attempt
 from llm_do.threads.store.codec import same_json
+from llm_do.threads.store.tokens import new_token
 
 __all__ = ["conflict", "finish"]
 
@@ -63,15 +64,15 @@ def finish(db: Database, run: RunRecord, ending: RunEnd) -> ThreadConflict | Non
                 ending.state,
                 ending.toolkits,
                 ending.carried,
-                rows.new_token(),
-                rows.new_token(),
+                new_token(),
+                new_token(),
                 ending.time,
                 run.user_id or "",
                 run.thread_id,
             ),
         )
     if user_state is not None:
-        rows.save_user(db, run.user_id, user_state, rows.new_token())
+        rows.save_user(db, run.user_id, user_state, new_token())
     _mark_ended(db, run, ending)
     return None
 
