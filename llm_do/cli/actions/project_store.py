@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import zip_longest
@@ -19,7 +20,7 @@ from llm_do.threads.opened_stores import open_store
 from llm_do.threads.sql.sql_store import SqlStore
 from llm_do.ui.terminal.text_width import text_width
 
-__all__ = ["align_columns", "existing_store", "local_time", "print_from_store"]
+__all__ = ["align_columns", "existing_store", "is_read_by_person", "local_time", "print_from_store"]
 
 CELL_COLUMNS = 40
 """A wider cell shifts the rest of its own line only."""
@@ -111,13 +112,23 @@ def _write_title(location: ProjectLocation) -> None:
         warn(sanitize(name))
 
 
+def is_read_by_person() -> bool:
+    """Whether results go to a terminal, where lists have a header; a command asks before it claims its stdout."""
+    return os.isatty(1)
+
+
 def local_time(moment: float) -> str:
     """A time in the local time zone, to the second."""
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment))
 
 
-def align_columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows as lines, safe for a terminal, with each column as wide as its widest cell; last cells may be missing."""
+def align_columns(rows: Sequence[Sequence[str]], header: Sequence[str] = ()) -> list[str]:
+    """Rows as lines, safe for a terminal, with each column as wide as its widest cell; last cells may be missing.
+
+    The header stands above rows that there are.
+    """
+    if rows and header:
+        rows = [header, *rows]
     shown = [[sanitize(cell) for cell in row] for row in rows]
     sizes = [[text_width(cell) for cell in row] for row in shown]
     widths = [min(max(column), CELL_COLUMNS) for column in zip_longest(*sizes, fillvalue=0)]

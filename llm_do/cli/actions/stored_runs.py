@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from llm_do.cli.actions.project_store import align_columns, local_time, print_from_store
+from llm_do.cli.actions.project_store import align_columns, is_read_by_person, local_time, print_from_store
 from llm_do.errors import EXIT_CODES, UsageError
 from llm_do.runtime.record.events.event import event_from_dict
 from llm_do.runtime.record.results import Usage
@@ -30,6 +30,7 @@ __all__ = [
     "Form",
     "found_run",
     "gone_line",
+    "is_read_by_person",
     "known_statuses",
     "list_costs",
     "list_runs",
@@ -66,7 +67,12 @@ def known_statuses(names: Sequence[str] | None) -> tuple[str, ...] | None:
     return tuple(names) if names else None
 
 
-async def list_runs(store: SqlStore, filter: RunFilter, *, limit: int, as_json: bool) -> Sequence[str]:
+_RUN_HEADER = ("RUN", "STATUS", "ENTRY", "MODEL", "TOKENS", "COST", "THREAD", "STARTED", "TOOK")
+
+
+async def list_runs(
+    store: SqlStore, filter: RunFilter, *, limit: int, as_json: bool, headed: bool = False
+) -> Sequence[str]:
     """Runs, the most recent first."""
     await store.recover()
     runs = await store.runs(filter=filter, limit=limit)
@@ -87,7 +93,7 @@ async def list_runs(store: SqlStore, filter: RunFilter, *, limit: int, as_json: 
         ]
         for run in runs
     ]
-    return align_columns(rows) or ["no runs"]
+    return align_columns(rows, _RUN_HEADER if headed else ()) or ["no runs"]
 
 
 async def drop_run(store: SqlStore, run: str) -> Sequence[str]:

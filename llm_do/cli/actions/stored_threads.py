@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from llm_do.cli.actions.project_store import align_columns, local_time, print_from_store
+from llm_do.cli.actions.project_store import align_columns, is_read_by_person, local_time, print_from_store
 from llm_do.cli.arguments.thread_settings import parse_changes
 from llm_do.cli.process import stdin
 from llm_do.cli.process.streams import warn
@@ -27,6 +27,7 @@ __all__ = [
     "export",
     "fork",
     "import_thread",
+    "is_read_by_person",
     "list_threads",
     "print_from_store",
     "read_export",
@@ -40,7 +41,14 @@ _SPEAKERS = {"user-prompt": "user", "text": "assistant", "system-prompt": "syste
 
 
 async def list_threads(
-    store: SqlStore, location: ProjectLocation, user: str | None, *, every_user: bool, limit: int, as_json: bool
+    store: SqlStore,
+    location: ProjectLocation,
+    user: str | None,
+    *,
+    every_user: bool,
+    limit: int,
+    as_json: bool,
+    headed: bool = False,
 ) -> Sequence[str]:
     """Threads, the most recent first."""
     await store.recover()
@@ -60,7 +68,8 @@ async def list_threads(
         ]
         for record in records
     ]
-    return align_columns(rows) or ["no threads"]
+    header = ("THREAD", *(["USER"] if every_user else []), "LENGTH", "CHANGED") if headed else ()
+    return align_columns(rows, header) or ["no threads"]
 
 
 async def _warn_of_old_threads(store: SqlStore, location: ProjectLocation) -> None:

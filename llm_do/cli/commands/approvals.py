@@ -150,9 +150,10 @@ def pending(
     return list_pending(project, named, place, run, form)
 
 
-@app.command(cls=LeanCommand)
+@app.command(cls=ProjectFirst)
 def show(
     *,
+    project: p.Project = None,
     question: Annotated[str, typer.Argument(metavar="ID", help="The question, as `pending` shows it.")],
     named: p.OfProject = None,
     place: p.Store = None,
@@ -166,12 +167,13 @@ def show(
     """
     from llm_do.cli.actions.durable.open_questions import show
 
-    return show(named, place, question)
+    return show(named or project, place, question)
 
 
-@app.command(cls=LeanCommand)
+@app.command(cls=ProjectFirst)
 def answer(
     *,
+    project: p.Project = None,
     question: Annotated[str, typer.Argument(metavar="ID", help="The question, as `pending` shows it.")],
     words: Annotated[
         list[str],
@@ -200,7 +202,7 @@ def answer(
     """
     from llm_do.cli.actions.durable.open_questions import answer
 
-    return answer(named, place, question, words, note, resume=resume)
+    return answer(named or project, place, question, words, note, resume=resume)
 
 
 @app.command(cls=LeanCommand)

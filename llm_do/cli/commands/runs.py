@@ -76,11 +76,12 @@ def list_runs(
     from llm_do.runtime.record.stored_records import RunFilter
 
     filter = RunFilter(thread, runs.known_statuses(status), entry, since, cost_above, batch=batch)
+    headed = runs.is_read_by_person()
     return runs.print_from_store(
         project,
         named,
         place,
-        lambda store: runs.list_runs(store, filter, limit=limit, as_json=form == "json"),
+        lambda store: runs.list_runs(store, filter, limit=limit, as_json=form == "json", headed=headed),
         verbatim=form == "json",
         title=True,
     )

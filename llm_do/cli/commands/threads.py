@@ -48,12 +48,14 @@ def list_threads(
     from llm_do.linker.sources.project_root import locate_project
 
     location = locate_project(project_at(project, named, quiet=True))
-    as_json = form == "json"
+    as_json, headed = form == "json", threads.is_read_by_person()
     return threads.print_from_store(
         project,
         named,
         place,
-        lambda store: threads.list_threads(store, location, user, every_user=every_user, limit=limit, as_json=as_json),
+        lambda store: threads.list_threads(
+            store, location, user, every_user=every_user, limit=limit, as_json=as_json, headed=headed
+        ),
         verbatim=form == "json",
     )
 

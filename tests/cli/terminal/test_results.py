@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.cli_processes import run_many
 from tests.cli.cli_terminal import Screen
 
 ENTRY = """
@@ -58,3 +59,23 @@ def test_a_result_is_shown_as_what_it_is(
         assert lines[: len(shown)] == shown
     finally:
         screen.close()
+
+
+def test_lists_have_a_header_for_a_person_and_none_for_a_program(project: Callable[..., Path]) -> None:
+    root = project("- text: done")
+    run_many({"run": (["run", "hello", "--thread", "t"], root, b"")})
+    lists = {"runs": ["runs", "list"], "threads": ["threads", "list"]}
+
+    piped = run_many({name: (words, root, b"") for name, words in lists.items()})
+    shown: dict[str, list[str]] = {}
+    for name, words in lists.items():
+        screen = Screen(words, root, columns=150)
+        try:
+            assert screen.end() == 0
+            shown[name] = [line.split()[0] for line in screen.lines if line.strip()]
+        finally:
+            screen.close()
+
+    assert shown["threads"] == ["THREAD", "t"]
+    assert shown["runs"] == ["RUN", piped["runs"].out.split()[0]]
+    assert piped["threads"].out.startswith("t  ")

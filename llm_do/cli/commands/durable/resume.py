@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from llm_do._startup.plain_commands import LeanCommand
 from llm_do.cli.arguments import parameters as p
 from llm_do.cli.arguments.completions import runs_here
+from llm_do.cli.arguments.project_first import ProjectFirst
 from llm_do.cli.arguments.run_options import InputOptions, OutputOptions, SessionOptions
 
 __all__ = ["app"]
@@ -16,8 +16,10 @@ __all__ = ["app"]
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
-@app.command(cls=LeanCommand)
+@app.command(cls=ProjectFirst)
 def resume(
+    *,
+    project: p.Project = None,
     run: Annotated[
         str,
         typer.Argument(
@@ -27,7 +29,6 @@ def resume(
             autocompletion=runs_here,
         ),
     ],
-    *,
     named: p.OfProject = None,
     in_flight: Annotated[
         Literal["repeat", "done", "fail"] | None,
@@ -81,7 +82,7 @@ def resume(
 
     return start(
         ResumeOptions(run, in_flight, accept_changes, as_begun),
-        InputOptions(named=named, trust=trust),
+        InputOptions(named=named or project, trust=trust),
         SessionOptions({}, approve_all=approve_all, reject_all=reject_all, store=store),
         OutputOptions(output, verbose, quiet, debug, no_color),
     )
