@@ -14,7 +14,7 @@ from llm_do._startup.lazy import lazy_exports
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__version__ = "0.4.0"
+__version__ = "0.5.0"
 
 _EXPORTS = {
     "AbortedError": "llm_do.errors",
