@@ -28,6 +28,7 @@ def project_in(root: Path, recipe: str, server: list[str] | None = None, files: 
     manifest["toolsets"] = {"sh": shell}
     if server is not None:
         manifest["toolsets"]["small"] = {"type": "mcp", "command": server, "timeout": 60}
+    manifest["sandbox"] = "off"  # some sandboxes let no new file be made beside code
     (root / "project.json").write_text(json.dumps(manifest))
     lists(root, "toolsets: [sh, filesystem_project]")
     (root / "tools.py").write_text("TOOLS = []\n")
@@ -87,8 +88,11 @@ def test_a_server_whose_program_is_in_the_folder_is_its_code(tmp_path: Path) -> 
     server = f"exec {sys.executable} {SERVER} well\n"
     (root / "serve.sh").write_text(server)
     if status().active:
+        manifest = (root / "project.json").read_text()
+        (root / "project.json").write_text(manifest.replace('"sandbox": "off"', '"sandbox": "auto"'))
         assert reply_to(root)["exit_code"] != 0
         assert (root / "serve.sh").read_text() == server
+        (root / "project.json").write_text(manifest)
     writing = call("write_file", path="serve.sh", content="evil")
     assert "only a person can allow" in str(reply_to(root, writing, approvals="approve_all"))
     assert (root / "serve.sh").read_text() == server
