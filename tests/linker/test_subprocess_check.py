@@ -154,6 +154,7 @@ def test_modules_in_the_working_directory_never_shadow_ours(lively: Lively) -> N
     assert [(code, file) for code, file, _ in codes(lively.report)] == [("LD302", "a.py")]
 
 
+@pytest.mark.slow
 def test_processes_started_by_a_file_end_with_the_check(lively: Lively) -> None:
     ended, _, _ = select.select([lively.line], [], [], 30)
     assert ended

@@ -334,6 +334,7 @@ class TestTheRealModel:
 
         assert asyncio.run(cancelled()) < 10
 
+    @pytest.mark.slow
     def test_a_prompt_that_is_too_long_is_reported_with_both_counts(self) -> None:
         with pytest.raises(ModelError, match=r"the prompt is 6\d{3} tokens long; the local model's limit is 4096"):
             asyncio.run(Agent(ModelPool().get("local")).run("word " * 6000))

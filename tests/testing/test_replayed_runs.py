@@ -153,6 +153,7 @@ def test_what_is_the_same_twice_passes_and_repeats_no_effect(root: Path) -> None
         ("status", "async def main", "it ended before with the status completed, and now with failed"),
     ],
 )
+@pytest.mark.slow
 def test_what_is_not_the_same_twice_fails_with_its_place(input: str, where: str, what: str, root: Path) -> None:
     case = f"  - {{name: n, input: {input}, expect: {{status: failed}}}}\n"
 
