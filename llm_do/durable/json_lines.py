@@ -17,7 +17,7 @@ from llm_do.errors import InputError
 from llm_do.text.json_data import to_json_data
 from llm_do.text.strict_json import parse_strictly
 
-__all__ = ["JsonLines", "Scan", "spooled"]
+__all__ = ["LONGEST", "JsonLines", "Scan", "spooled"]
 
 LONGEST = 64 * 1024 * 1024
 """Bytes of one line, so that a file that has no lines doesn't fill the memory."""

@@ -125,6 +125,7 @@ REFUSED = {
     "not text": (["in.jsonl"], b'"a"\n"\xff"\n', "line 2 is not UTF-8: byte 0xff"),
     "empty": (["in.jsonl"], b"\n \n", "in.jsonl has no inputs"),
     "missing": (["none.jsonl"], b"", "none.jsonl can't be read: No such file or directory"),
+    "endless": (["/dev/zero"], b"", "line 1 is longer than 64 MiB"),
     "a folder": ([".", "."], b"", ". can't be read: Is a directory"),
     "nothing": ([], b"", "there are no inputs"),
     "unknown entry": (["nobody", "in.jsonl"], b'"a"\n', "the project has nothing named 'nobody' to run"),

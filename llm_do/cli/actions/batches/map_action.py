@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import shlex
-import shutil
 import stat
 import sys
 import tempfile
@@ -137,6 +136,8 @@ def _entry(what: MapOptions) -> str | None:
 @contextmanager
 def _opened(file: str | None) -> Generator[tuple[BinaryIO, str]]:
     """Open the inputs; what can't be read twice is copied first."""
+    from llm_do.durable.json_lines import LONGEST
+
     if file is None and not stdin.is_data():
         raise UsageError("there are no inputs", hint="Name a file with an input on each line, or pipe one in.")
     name = "stdin" if file is None or file == "-" else str(user_path(file))
@@ -146,7 +147,10 @@ def _opened(file: str | None) -> Generator[tuple[BinaryIO, str]]:
                 yield found, name
                 return
             with tempfile.TemporaryFile() as copy:
-                shutil.copyfileobj(found, copy)
+                while line := found.readline(LONGEST + 1):
+                    copy.write(line)
+                    if len(line) > LONGEST:
+                        break  # what has no lines may have no end either; the scan says so
                 yield cast("BinaryIO", copy), name
     except OSError as error:
         hint = "Paths are relative to the current folder; - is stdin."
