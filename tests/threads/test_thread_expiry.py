@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -12,7 +12,8 @@ from llm_do import Runtime
 from llm_do.errors import UsageError
 from llm_do.runtime.record.stored_records import Filter
 from llm_do.runtime.session.runtime_config import RuntimeConfig
-from llm_do.threads import ConversationManager, Conversations, ThreadsSpec, open_store
+from llm_do.threads import ConversationManager, Conversations, ThreadsSpec, ThreadStore, open_store
+from llm_do.threads.expiry import ThreadExpiry
 from llm_do.threads.sql import portions
 from llm_do.threads.sql.sql_store import SqlStore
 from tests.cli.cli_processes import run_forked
@@ -194,6 +195,18 @@ def test_a_run_is_as_it_was_if_old_threads_cannot_be_deleted(store: SqlStore, mo
     (result,) = on_thread(runtime, "a", thread="t")
 
     assert (result.status, said) == ("completed", ["old threads aren't deleted: the disk is full"])
+
+
+def test_a_store_that_deletes_no_old_threads_is_named_once() -> None:
+    class OtherStore:
+        """A store of an application's own."""
+
+    said: list[str] = []
+    expiry = ThreadExpiry(30, said.append)
+    for _ in range(2):
+        done(expiry.delete_old_threads(cast("ThreadStore", OtherStore())))
+
+    assert said == ["threads.keep_days has no effect: OtherStore deletes no old threads"]
 
 
 @pytest.mark.parametrize("days", [0, -1, True, "30", 1.5])
