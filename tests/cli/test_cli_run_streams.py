@@ -170,6 +170,7 @@ def test_input_comes_from_arguments_then_stdin_then_the_manifest(project: Callab
             attach, root, b"\xff", {"input": "the default", "attachments": ["tools.py", str(note), "-"]},
         ),
         "not UTF-8": ([], root, b"ab\xff", "stdin is not UTF-8: byte 0xff at offset 2"),
+        "endless": ([], root, b"a" * (64 * 1024**2 + 1), "stdin has more than 64 MiB"),
         "key twice": (["--input-json", '{"input": 1, "input": 2}'], root, b"", 'the key "input" appears twice'),
         "twice": (["prompt", "--input-json", "{}"], root, b"", "a prompt and --input-json exclude each other"),
         "empty prompt": ([".", " "], root, b"", "the prompt is empty"),

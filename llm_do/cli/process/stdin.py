@@ -15,6 +15,9 @@ __all__ = ["is_data", "is_unread", "read_bytes", "read_text"]
 NOTICE_SECONDS = 2.0
 _CHUNK = 1 << 16
 
+LONGEST = 64 * 1024 * 1024
+"""Bytes of text that are read from stdin, so that a pipe without an end doesn't fill the memory."""
+
 
 def is_data(number: int = 0) -> bool:
     """Whether stdin is a pipe or a file; a terminal, a closed stdin and the null device are not."""
@@ -65,7 +68,12 @@ def read_bytes(notice: Callable[[str], None], *, limit: int | None = None, numbe
 
 def read_text(notice: Callable[[str], None]) -> str | None:
     """Read stdin as text, None if there is only white space."""
-    data = read_bytes(notice)
+    data = read_bytes(notice, limit=LONGEST + 1)
+    if len(data) > LONGEST:
+        raise InputError(
+            f"stdin has more than {LONGEST // 1024**2} MiB",
+            hint="No model reads that much at once. `llm-do map` takes many inputs, one on each line.",
+        )
     try:
         text = data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
