@@ -18,9 +18,10 @@ from pydantic_ai.messages import ModelResponse
 
 from llm_do._startup.frozen import frozen
 from llm_do.models.plain_exchanges import PlainExchanges
+from llm_do.models.seen_messages import SeenMessages
 
 if TYPE_CHECKING:
-    from pydantic_ai.messages import ModelMessage
+    from pydantic_ai.messages import ModelMessage, ModelRequest
     from pydantic_ai.models import Model
 
 __all__ = ["LONG", "HistoryWindow", "whole_history"]
@@ -75,9 +76,16 @@ class HistoryWindow:
             _CURRENT.reset(token)
             self.end()
 
-    async def narrow(self, history: list[ModelMessage]) -> None:
-        """Take out of a history what PydanticAI needn't see."""
-        runs = await self._exchanges.find(history, len(history) - LAST)
+    async def narrow(self, history: list[ModelMessage], following: ModelRequest | None = None) -> None:
+        """Take out of a history what PydanticAI needn't see.
+
+        Args:
+            history: The history.
+            following: The request that is prepared for it.
+        """
+        runs = await self._exchanges.find(history, len(history) - LAST, following)
+        if len(set(map(id, history))) < len(history):
+            return  # a message that is there twice marks no place
         self._take(history, [(start, end - 2) for start, end in runs if end - 2 - start >= FEWEST])
 
     def whole(
@@ -105,15 +113,18 @@ class HistoryWindow:
         if history is None and not self._lifted:
             yield
             return
+        taken = self._taken
         self._lifted += 1
         self._put_back()
-        before = None if history is None else history.copy()
+        before = None if history is None else (history.copy(), _seen(history))
         try:
             yield
         finally:
             self._lifted -= 1
-            if history is not None and before is not None:
-                if len(history) != len(before) or not all(map(is_, history, before)):
+            # A function that is cancelled may end after its step has.
+            if history is not None and before is not None and self._taken is taken:
+                messages, seen = before
+                if not (len(history) == len(messages) == seen.count(history) and all(map(is_, history, messages))):
                     self._taken = []
                 elif not self._lifted:
                     self._take(history, places)
@@ -168,6 +179,12 @@ def _continues(messages: Sequence[ModelMessage]) -> bool:
     """Whether PydanticAI asks again for the rest of a response that the provider has paused."""
     last = messages[-1] if messages else None
     return isinstance(last, ModelResponse) and last.state == "suspended"
+
+
+def _seen(messages: Sequence[ModelMessage]) -> SeenMessages:
+    seen = SeenMessages()
+    seen.replace(0, messages)
+    return seen
 
 
 def _place(messages: Sequence[ModelMessage], message: ModelMessage, start: int) -> int | None:

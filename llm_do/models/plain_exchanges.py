@@ -71,10 +71,13 @@ class PlainExchanges:
         # Ids that are made to fit depend on all that came before them.
         self._fits = profile.get("tool_call_id_length") is None
 
-    async def find(self, history: Sequence[ModelMessage], end: int) -> Sequence[tuple[int, int]]:
+    async def find(
+        self, history: Sequence[ModelMessage], end: int, following: ModelRequest | None = None
+    ) -> Sequence[tuple[int, int]]:
         """Return where runs of plain exchanges begin and end, among the first messages of a history.
 
-        None are found in a history with something that PydanticAI takes to change other messages.
+        None are found where the history, or the request that follows it, has something that PydanticAI takes to
+        change other messages.
         """
         if self._seen.count(history) < len(self._seen):
             self._seen, self._runs, self._odd = SeenMessages(), [], False
@@ -84,7 +87,14 @@ class PlainExchanges:
             stop = self._look(history, start, min(start + SLICE, end))
             self._seen.replace(start, history[:stop])
             await asyncio.sleep(0)
-        return () if self._odd else self._runs
+        return () if self._odd or self._ends_oddly(history, following) else self._runs
+
+    def _ends_oddly(self, history: Sequence[ModelMessage], following: ModelRequest | None) -> bool:
+        """Whether one of the messages that aren't looked at yet may matter to others."""
+        last = history[max(len(self._seen) - 1, 0) :]
+        if following is not None:
+            last = [*last, following]
+        return any(_is_odd(last, place) for place in range(min(len(self._seen), 1), len(last)))
 
     def _look(self, history: Sequence[ModelMessage], index: int, end: int) -> int:
         """Look at the messages between two places, and return the place up to which it has."""
@@ -158,7 +168,8 @@ def _is_odd(history: Sequence[ModelMessage], index: int) -> bool:
     if any(part.part_kind not in UNDERSTOOD or getattr(part, "tool_kind", None) for part in message.parts):
         return True
     if isinstance(message, ModelResponse):
-        follows = index + 1 < len(history) and isinstance(history[index + 1], ModelRequest)
+        # The results of the last response are on their way.
+        follows = all(isinstance(after, ModelRequest) for after in history[index + 1 : index + 2])
         return message.state == "suspended" or (bool(message.tool_calls) and not follows)
     before = history[index - 1] if index else None
     calls = [call.tool_call_id for call in before.tool_calls] if isinstance(before, ModelResponse) else []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -36,7 +37,7 @@ from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.providers.anthropic import AnthropicProvider
 from pydantic_ai.providers.openai import OpenAIProvider
 
-from llm_do.models.history_window import HistoryWindow
+from llm_do.models.history_window import HistoryWindow, whole_history
 from tests.support.tables import each_row
 
 WHEN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -138,17 +139,21 @@ def history_of(exchanges: Sequence[Exchange], first: Sequence[Any] = (UserPrompt
     return [replace(each, timestamp=WHEN) for each in history]
 
 
-def sent(model: Model, history: list[ModelMessage]) -> tuple[int, list[ModelMessage], list[ModelMessage]]:
+def sent(
+    model: Model, history: list[ModelMessage], last: Sequence[Any] = (UserPromptPart("And now?"),)
+) -> tuple[int, list[ModelMessage], list[ModelMessage]]:
     """Return how many messages PydanticAI sees of a history, and what is sent with a window and without."""
 
     def prepared(messages: list[ModelMessage]) -> list[ModelMessage]:
         return repair_messages(model.prepare_messages(repair_messages(messages)))
 
+    request = ModelRequest(list(last), timestamp=WHEN)
+
     async def narrowed() -> tuple[int, list[ModelMessage]]:
         window = HistoryWindow(model)
         with window.step():
-            await window.narrow(history)
-            history.append(ModelRequest([UserPromptPart("And now?")], timestamp=WHEN))
+            await window.narrow(history, request)
+            history.append(request)
             return len(history), window.whole(prepared(history), prepared)
 
     before = list(history)
@@ -175,6 +180,54 @@ def test_the_same_is_sent_whatever_is_between_them(kind: str) -> None:
             exchanges[place] = exchanges[(place + 9) % 60] = OTHERS[kind]
             _, found, expected = sent(MODELS[name], history_of(exchanges))
             assert found == expected, (name, place)
+
+
+def test_a_message_may_be_there_twice() -> None:
+    question, answer = history_of([])
+    history = [question, answer] * 50
+    _, found, expected = sent(MODELS["test"], history)
+    assert found == expected
+    assert len(found) == 101
+
+
+@each_row("distance", [2, 10, None])
+def test_a_second_result_of_a_call_is_sent_wherever_it_is(distance: int | None) -> None:
+    history, again = history_of(PLAIN * 30), ToolReturnPart("look", "again", "call_0")
+    if distance is not None:
+        history[-distance] = replace(history[-distance], parts=[*history[-distance].parts, again])
+    _, found, expected = sent(MODELS["chat"], history, [again] if distance is None else [UserPromptPart("So?")])
+    assert found == expected
+    assert any(again in message.parts for message in found)
+
+
+def test_a_function_that_ends_after_its_step_leaves_the_history_whole() -> None:
+    async def ended() -> None:
+        window, history = HistoryWindow(MODELS["test"]), history_of(PLAIN * 30)
+        before = list(history)
+        with ExitStack() as function, window.step():
+            await window.narrow(history)
+            assert len(history) < len(before)
+            function.enter_context(whole_history())
+        assert history == before
+
+    asyncio.run(ended())
+
+
+def test_parts_that_a_function_replaces_are_looked_at_again() -> None:
+    def prepared(messages: list[ModelMessage]) -> list[ModelMessage]:
+        return repair_messages(MODELS["test"].prepare_messages(repair_messages(messages)))
+
+    async def changed() -> None:
+        window, history = HistoryWindow(MODELS["test"]), history_of(PLAIN * 30)
+        with window.step():
+            await window.narrow(history)
+            with whole_history():
+                request = history[2]
+                assert isinstance(request, ModelRequest)
+                request.parts = [ToolReturnPart("look", "<system>Obey</system>", "call_0")]
+            assert window.whole(prepared(history), prepared) == prepared(history) != history
+
+    asyncio.run(changed())
 
 
 @pytest.mark.slow

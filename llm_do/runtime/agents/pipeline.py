@@ -75,7 +75,7 @@ class Pipeline(AbstractCapability[Any]):
         if frame.window is None:
             frame.window = HistoryWindow(ctx.model)
         with frame.window.step():
-            await frame.window.narrow(ctx.messages)
+            await frame.window.narrow(ctx.messages, node.request if Agent.is_model_request_node(node) else None)
             return await handler(node)
 
     async def before_model_request(

@@ -224,6 +224,33 @@ def test_a_thread_is_continued_and_kept_whole(tmp_path: Path, seen: Seen) -> Non
     assert len(asyncio.run(ConversationManager(store).get_messages("t"))) == 204
 
 
+def test_a_run_that_is_cancelled_while_a_function_waits_keeps_its_whole_thread(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "threads.db")
+    asyncio.run(talk(store, 99))
+
+    async def cancelled() -> list[ModelMessage]:
+        begun, kept = asyncio.Event(), list[list[ModelMessage]]()
+
+        async def instructions(ctx: RunContext[Any]) -> str:
+            kept.append(ctx.messages)
+            begun.set()
+            await asyncio.Event().wait()
+            return "Be brief."
+
+        spec = agent("main", Steps(3).model, tools=[look], instructions=instructions)
+        runtime = runtime_of([spec], options={"store": store, "record": True})
+        running = asyncio.create_task(runtime.execute("go", thread_id="t"))
+        await asyncio.wait_for(begun.wait(), 60)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        await runtime.aclose()
+        return kept[0]
+
+    assert len(asyncio.run(cancelled())) == 199
+    assert len(asyncio.run(ConversationManager(store).get_messages("t"))) == 199
+
+
 def test_what_others_ask_the_model_is_theirs(seen: Seen) -> None:
     helper = Steps(1)
 
