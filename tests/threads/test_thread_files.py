@@ -81,12 +81,16 @@ def test_a_conversation_continues_in_another_process_and_can_be_shown(project: P
 
     assert [line.split()[:3] for line in do(project, "threads", "list").out.splitlines()] == [["t", "4", "messages"]]
     assert len(do(project, "threads", "list", "--all").out.splitlines()) == 2
+    (listed,) = json.loads(do(project, "threads", "list", "--json").out)
+    assert f"{listed['tokens']:,} tokens  -  " in do(project, "threads", "list").out
+    assert listed["cost_usd"] is None
     shown = do(project, "threads", "show", "t").out
     assert "user: hello" in shown
     assert "assistant: second" in shown
     assert json.loads(do(project, "threads", "config", "t").out)["history_limit"] == 9
     runs = json.loads(do(project, "runs", "list", "--json").out)
     assert [run["status"] for run in runs] == ["completed"] * 3
+    assert sum(run["usage"]["total_tokens"] for run in runs if run["user_id"] is None) == listed["tokens"]
     events = [
         json.loads(line) for line in do(project, "runs", "show", runs[0]["run_id"][:8], "--events").out.splitlines()
     ]

@@ -20,7 +20,15 @@ from llm_do.threads.opened_stores import open_store
 from llm_do.threads.sql.sql_store import SqlStore
 from llm_do.ui.terminal.text_width import text_width
 
-__all__ = ["align_columns", "existing_store", "is_read_by_person", "local_time", "print_from_store"]
+__all__ = [
+    "align_columns",
+    "existing_store",
+    "is_read_by_person",
+    "local_time",
+    "print_from_store",
+    "shown_cost",
+    "shown_tokens",
+]
 
 CELL_COLUMNS = 40
 """A wider cell shifts the rest of its own line only."""
@@ -120,6 +128,16 @@ def is_read_by_person() -> bool:
 def local_time(moment: float) -> str:
     """A time in the local time zone, to the second."""
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment))
+
+
+def shown_tokens(tokens: int | None) -> str:
+    """Tokens in a list; it may not be known how many were used."""
+    return "-" if tokens is None else f"{tokens:,} tokens"
+
+
+def shown_cost(cost: float | None) -> str:
+    """US dollars in a list; the price may not be known."""
+    return "-" if cost is None else f"${cost:.4f}"
 
 
 def align_columns(rows: Sequence[Sequence[str]], header: Sequence[str] = ()) -> list[str]:

@@ -9,7 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from llm_do.cli.actions.project_store import align_columns, is_read_by_person, local_time, print_from_store
+from llm_do.cli.actions.project_store import (
+    align_columns,
+    is_read_by_person,
+    local_time,
+    print_from_store,
+    shown_cost,
+    shown_tokens,
+)
 from llm_do.errors import EXIT_CODES, UsageError
 from llm_do.runtime.record.events.event import event_from_dict
 from llm_do.runtime.record.results import Usage
@@ -85,8 +92,8 @@ async def list_runs(
             run.status,
             run.entry,
             _models(run),
-            f"{run.usage.total_tokens:,} tokens" if run.usage is not None else "-",
-            _dollars(run.usage),
+            shown_tokens(run.usage and run.usage.total_tokens),
+            shown_cost(run.usage and run.usage.cost_usd),
             run.thread_id or "-",
             local_time(run.started),
             _seconds(run.started, run.finished),
@@ -116,11 +123,10 @@ def _models(run: RunRecord) -> str:
     return run.models[0] if len(run.models) == 1 else f"{run.models[0]} +{len(run.models) - 1}"
 
 
-def _dollars(usage: Usage | None, unpriced: int = 0) -> str:
+def _dollars(usage: Usage, unpriced: int) -> str:
     """US dollars; some tokens may have no known price."""
-    if usage is None or usage.cost_usd is None:
-        return "-"
-    return f"{'at least ' if unpriced else ''}${usage.cost_usd:.4f}"
+    least = "at least " if unpriced and usage.cost_usd is not None else ""
+    return least + shown_cost(usage.cost_usd)
 
 
 async def list_costs(store: SqlStore, by: SpendingBy, filter: RunFilter, *, as_json: bool) -> Sequence[str]:

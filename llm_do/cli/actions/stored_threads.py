@@ -8,7 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from llm_do.cli.actions.project_store import align_columns, is_read_by_person, local_time, print_from_store
+from llm_do.cli.actions.project_store import (
+    align_columns,
+    is_read_by_person,
+    local_time,
+    print_from_store,
+    shown_cost,
+    shown_tokens,
+)
 from llm_do.cli.arguments.thread_settings import parse_changes
 from llm_do.cli.process import stdin
 from llm_do.cli.process.streams import warn
@@ -50,25 +57,28 @@ async def list_threads(
     as_json: bool,
     headed: bool = False,
 ) -> Sequence[str]:
-    """Threads, the most recent first."""
+    """Threads, the most recent first, with what their recorded runs have used."""
     await store.recover()
     await _warn_of_old_threads(store, location)
-    records = await store.threads(user, every_user=every_user, limit=limit + 1)
-    if len(records) > limit:
+    found = await store.threads_with_totals(user, every_user=every_user, limit=limit + 1)
+    if len(found) > limit:
         warn(f"only the latest {limit} threads are shown; --limit shows more")
-        del records[limit:]
+        del found[limit:]
     if as_json:
-        return [json.dumps([_data(record) for record in records], ensure_ascii=False)]
+        data = [{**_data(record), "tokens": totals.tokens, "cost_usd": totals.cost_usd} for record, totals in found]
+        return [json.dumps(data, ensure_ascii=False)]
     rows = [
         [
             record.id,
             *([record.user_id or "-"] if every_user else []),
             f"{record.length} messages",
+            shown_tokens(totals.tokens),
+            shown_cost(totals.cost_usd),
             local_time(record.updated),
         ]
-        for record in records
+        for record, totals in found
     ]
-    header = ("THREAD", *(["USER"] if every_user else []), "LENGTH", "CHANGED") if headed else ()
+    header = ("THREAD", *(["USER"] if every_user else []), "LENGTH", "TOKENS", "COST", "CHANGED") if headed else ()
     return align_columns(rows, header) or ["no threads"]
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "StoredMessage",
     "ThreadContext",
     "ThreadRecord",
+    "ThreadTotals",
     "new_thread",
 ]
 
@@ -73,6 +74,19 @@ def new_thread(thread_id: str, user_id: str | None = None) -> ThreadRecord:
     check_id("thread", thread_id)
     check_id("user", user_id)
     return ThreadRecord(thread_id, user_id)
+
+
+@frozen
+class ThreadTotals:
+    """What the recorded runs of a thread have used together; runs that were pruned don't count.
+
+    Args:
+        tokens: Tokens sent and received, nested calls included; None if nothing is recorded of what they used.
+        cost_usd: US dollars; None if a price isn't known.
+    """
+
+    tokens: int | None = None
+    cost_usd: float | None = None
 
 
 @frozen

@@ -73,11 +73,12 @@ def _write_totals(db: Database, run_id: str, totals: RunTotals | None, exchanges
     if totals is None:
         db.execute("UPDATE runs SET exchanges = exchanges + ? WHERE id = ?", (exchanges, run_id))
         return
+    used = totals.usage
     (known,) = db.execute("SELECT models FROM runs WHERE id = ?", (run_id,)).fetchone()
     models = dict.fromkeys([*json.loads(known or "[]"), *totals.models])  # those of an earlier attempt come first
     db.execute(
-        "UPDATE runs SET exchanges = exchanges + ?, usage = ?, models = ?, cost = ? WHERE id = ?",
-        (exchanges, json.dumps(totals.usage.to_dict()), json.dumps([*models]), totals.usage.cost_usd, run_id),
+        "UPDATE runs SET exchanges = exchanges + ?, usage = ?, models = ?, tokens = ?, cost = ? WHERE id = ?",
+        (exchanges, json.dumps(used.to_dict()), json.dumps([*models]), used.total_tokens, used.cost_usd, run_id),
     )
 
 

@@ -139,6 +139,16 @@ def _histories(db: Database) -> None:
     db.execute("CREATE INDEX threads_branched ON threads (updated) WHERE branches <> '[]'")
 
 
+def _tokens(db: Database) -> None:
+    """Sum up what the runs of a thread have used from an index alone, however many they are."""
+    db.execute("ALTER TABLE runs ADD COLUMN tokens INTEGER")
+    db.execute(
+        "UPDATE runs SET tokens = (SELECT CAST(coalesce(sum(total_tokens), 0) AS BIGINT) FROM spent"
+        " WHERE spent.run = runs.id) WHERE usage IS NOT NULL"
+    )
+    db.execute("CREATE INDEX runs_used ON runs (thread, user, tokens, cost) WHERE thread IS NOT NULL")
+
+
 MIGRATIONS: Sequence[Migration] = (
     _threads,
     _users,
@@ -151,6 +161,7 @@ MIGRATIONS: Sequence[Migration] = (
     _questions,
     _memories,
     _histories,
+    _tokens,
 )
 """Each migrates a store from the version that is its index to the next. Append only."""
 

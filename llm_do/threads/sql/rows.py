@@ -29,6 +29,7 @@ __all__ = [
     "add_thread",
     "insert_events",
     "insert_messages",
+    "latest_threads",
     "message_from_row",
     "observations",
     "parent_of",
@@ -85,9 +86,14 @@ def _most(limit: int | None) -> int:
 
 def thread_records(db: Database, user: str | None, *, every_user: bool, limit: int | None) -> list[ThreadRecord]:
     """List threads, most recent first."""
+    latest, values = latest_threads(user, every_user=every_user, limit=limit)
+    return [_thread(row) for row in db.execute(_THREAD + latest, values)]
+
+
+def latest_threads(user: str | None, *, every_user: bool, limit: int | None) -> tuple[str, list[Any]]:
+    """The end of a query that selects a user's threads, or every user's, most recent first; and its values."""
     where, values = ("", []) if every_user else (" WHERE user = ?", [user or ""])
-    rows = db.execute(f"{_THREAD}{where} ORDER BY updated DESC, user, id DESC LIMIT ?", [*values, _most(limit)])
-    return [_thread(row) for row in rows]
+    return f"{where} ORDER BY updated DESC, user, id DESC LIMIT ?", [*values, _most(limit)]
 
 
 def _thread(row: Sequence[Any]) -> ThreadRecord:

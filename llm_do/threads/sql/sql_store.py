@@ -26,6 +26,7 @@ from llm_do.runtime.record.stored_records import (
     SpendingBy,
     StoredMessage,
     ThreadRecord,
+    ThreadTotals,
 )
 from llm_do.threads.sql import exchange_rows, rows
 from llm_do.threads.sql.batch_store import SqlBatches
@@ -38,6 +39,7 @@ from llm_do.threads.sql.retention import Retention
 from llm_do.threads.sql.runs import run_rows
 from llm_do.threads.sql.runs.process_runs import ProcessRuns
 from llm_do.threads.sql.runs.run_endings import conflict
+from llm_do.threads.sql.runs.thread_totals import threads_with_totals
 from llm_do.threads.sql.store_errors import ReadOnlyStoreError
 from llm_do.threads.sql.thread_deletion import delete_thread
 from llm_do.threads.store.codec import same_json, state_text
@@ -122,6 +124,12 @@ class SqlStore:
     ) -> list[ThreadRecord]:
         """List a user's threads, or every user's, most recent first."""
         return await self._read(lambda db: rows.thread_records(db, user_id, every_user=every_user, limit=limit))
+
+    async def threads_with_totals(
+        self, user_id: str | None = None, *, every_user: bool = False, limit: int | None = None
+    ) -> list[tuple[ThreadRecord, ThreadTotals]]:
+        """List threads as `threads` does, each with what its recorded runs have used."""
+        return await self._read(lambda db: threads_with_totals(db, user_id, every_user=every_user, limit=limit))
 
     async def save_thread(
         self, record: ThreadRecord, *, expected: str | None, messages: Sequence[MessageRow] = ()

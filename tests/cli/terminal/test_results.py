@@ -68,14 +68,17 @@ def test_lists_have_a_header_for_a_person_and_none_for_a_program(project: Callab
 
     piped = run_many({name: (words, root, b"") for name, words in lists.items()})
     shown: dict[str, list[str]] = {}
+    headers: dict[str, list[str]] = {}
     for name, words in lists.items():
         screen = Screen(words, root, columns=150)
         try:
             assert screen.end() == 0
             shown[name] = [line.split()[0] for line in screen.lines if line.strip()]
+            headers[name] = screen.lines[0].split()
         finally:
             screen.close()
 
     assert shown["threads"] == ["THREAD", "t"]
+    assert headers["threads"] == ["THREAD", "LENGTH", "TOKENS", "COST", "CHANGED"]
     assert shown["runs"] == ["RUN", piped["runs"].out.split()[0]]
     assert piped["threads"].out.startswith("t  ")
