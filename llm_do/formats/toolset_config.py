@@ -83,11 +83,11 @@ class McpConfig(Strict):
     url: Opt[Text] = Field(default=None, description="The address of a server that speaks streamable HTTP.")
     env: dict[str, str] = Field(
         default_factory=empty_dict,
-        description="Environment of the program; ${NAME} and ${NAME:-default} are filled in from ours.",
+        description="Environment of the program; ${NAME} and ${NAME:-default} are filled in from ours and `.env`.",
     )
     headers: dict[str, str] = Field(
         default_factory=empty_dict,
-        description="HTTP headers; ${NAME} and ${NAME:-default} are filled in from the environment.",
+        description="HTTP headers; ${NAME} and ${NAME:-default} are filled in from the environment and `.env`.",
     )
     include: list[Text] = Field(
         default_factory=empty_list, description="Globs of the tools to offer; empty offers all."

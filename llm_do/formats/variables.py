@@ -1,6 +1,7 @@
-"""References to environment variables in the manifest: `${NAME}`, and `${NAME:-default}` for one that may be missing.
+"""References to variables in the manifest: `${NAME}`, and `${NAME:-default}` for one that may be missing.
 
-An empty variable counts as missing there, as in a shell. They are replaced where a value is used, never where it is
+They stand for variables of the environment, and of the files that count for a project (`.env`). An empty variable
+counts as missing where there is a default, as in a shell. They are replaced where a value is used, never where it is
 read, so that what they stand for isn't kept.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-__all__ = ["UnsetVariableError", "expand_variables", "references", "stray_reference", "unset_variables"]
+__all__ = ["UnsetVariableError", "expand_known", "expand_variables", "references", "stray_reference", "unset_variables"]
 
 _REFERENCE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^{}]*))?\}")
 _STRAY = re.compile(r"\$\{[^}]{0,40}\}?")
@@ -46,6 +47,16 @@ def expand_variables(text: str, environ: Mapping[str, str]) -> str:
         return known or default or ""
 
     return _REFERENCE.sub(value, text)
+
+
+def expand_known(text: str, environ: Mapping[str, str]) -> str:
+    """Replace the references to variables that are set, and leave the others as they are.
+
+    Example:
+        >>> expand_known("${HOST:-localhost}:${PORT}", {"PORT": "80"})
+        '${HOST:-localhost}:80'
+    """
+    return _REFERENCE.sub(lambda found: environ.get(found["name"]) or found[0], text)
 
 
 def references(text: str) -> Iterator[str]:

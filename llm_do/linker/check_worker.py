@@ -12,6 +12,7 @@ import os
 import sys
 import traceback
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
@@ -21,6 +22,7 @@ from llm_do.diagnostics.diagnostic import Diagnostic
 from llm_do.errors import LlmDoError
 from llm_do.linker.linker import check_project
 from llm_do.linker.python.python_files import Watch
+from llm_do.linker.sources.project_root import locate_project
 from llm_do.linker.subprocess_check import run_task
 from llm_do.linker.test_linker import check_with_tests
 
@@ -47,7 +49,8 @@ def main(request: Mapping[str, Any]) -> NoReturn:
     watch = Watch(refused, lambda label: _begin(folder, label, seconds, trace))
     try:
         check = check_with_tests if request["tests"] else check_project
-        report = check(Path(request["project"]), watch=watch)
+        located = replace(locate_project(Path(request["project"])), env_file=request["env_file"])
+        report = check(located, watch=watch)
         data = run_task(report, request["task"], request["options"])
         answer = {"diagnostics": [item.to_dict() for item in report.diagnostics], "data": data}
     except LlmDoError as error:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import Any
 
 from llm_do.linker.analysis.broken_files import broken_names
@@ -20,9 +22,11 @@ from llm_do.linker.python.references import References
 from llm_do.linker.sources.conversion import (
     AgentSource,
 )
+from llm_do.linker.sources.new_code import read_new_code
 from llm_do.linker.sources.project_files import ProjectFiles
 from llm_do.linker.sources.skill_folders import LinkedSkills
 from llm_do.models.aliases import known_aliases
+from llm_do.models.providers.env_files import ENV_FILE, read_variables, with_variables
 from llm_do.project.flow_spec import every_agent
 
 __all__ = ["Linked"]
@@ -48,7 +52,10 @@ class Linked:
         dollars = manifest is not None and manifest.runtime.budget.cost_usd is not None
         aliases = known_aliases(manifest.models if manifest is not None else {}, self.files.root)
         broken = broken_names(self.files, self.python)
-        self.names = Names(broken, root=self.files.root, dollars=dollars, aliases=aliases)
+        variables = cache(partial(_variables, self.files))
+        if self.files.located.env_file is not None:
+            variables()  # a person has named it, so it has to be there whether it is needed or not
+        self.names = Names(broken, root=self.files.root, dollars=dollars, aliases=aliases, variables=variables)
         patterns = manifest.python_files if manifest is not None else []
         self.references = References(self.files.root, self.python, self.files.python_labels, patterns)
         self.inventory = Inventory(self.names.taken)
@@ -75,3 +82,12 @@ class Linked:
                 known |= {name: () for name in source.names if name not in known}
         origins = {name: found.open for name, found in self.tools.items() if found.open and name not in any_tool}
         return Subjects(known, open_, origins)
+
+
+def _variables(files: ProjectFiles) -> Mapping[str, str]:
+    """What a run would look up: the environment, then the files that count. Nothing but their names matters here."""
+    located = files.located
+    folder = located.env_folder or located.root
+    new_code = files.new_code if located.env_folder is None else read_new_code(folder)
+    own = None if new_code.leaves_out(folder / ENV_FILE) else folder
+    return with_variables(os.environ, read_variables(own, located.env_file))

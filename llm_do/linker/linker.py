@@ -73,9 +73,9 @@ _NOTED = 20
 """Errors that a traceback lists."""
 
 
-def link(path: Path) -> Project:
-    """Link the project at `path`."""
-    report = check_project(path)
+def link(path: Path, env_folder: Path | None = None, env_file: str | None = None) -> Project:
+    """Link the project at `path`, with the variables of its own `.env` or another folder's, and of a further file."""
+    report = check_project(replace(locate_project(path), env_folder=env_folder, env_file=env_file))
     if report.project is not None:
         return report.project
     errors = [item for item in report.diagnostics if item.severity == "error"]
@@ -102,7 +102,7 @@ def check_project(path: Path | ProjectLocation | ProjectFiles, *, watch: Watch |
             if not is_open(files.root):
                 taken, unread = linked.names.taken, linked.python.unread
                 packages = linked.names.unread_packages
-                seen = survey(files, taken, unread, packages)
+                seen = survey(files, taken, unread, packages, linked.names.variables())
                 missing = left_out(files, taken, unread, packages)
                 return LinkReport(project, _sorted(found), files.root, missing, seen)
     return LinkReport(project, _sorted(found), files.root)

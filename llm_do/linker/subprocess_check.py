@@ -93,12 +93,13 @@ def check_in_subprocess(
     *,
     seconds: float = SECONDS,
     tests: bool = False,
+    env_file: str | None = None,
 ) -> CheckResult:
     """Link the project at `path` and report, on its `tests` too if asked, whatever its Python files do.
 
     A folder that is closed is linked as text, without a subprocess.
     """
-    located = locate_project(path)
+    located = replace(locate_project(path), env_file=env_file)
     files = read_project(located)
     if not files.readable or not files.python or not is_open(located.root):
         report = check_with_tests(files) if tests else check_project(files)
@@ -109,6 +110,7 @@ def check_in_subprocess(
         request = {
             "path": sys.path,
             "project": str(path.absolute()),
+            "env_file": env_file,
             "task": task,
             "options": options or {},
             "seconds": seconds,

@@ -55,7 +55,7 @@ def check_variant(path: Path | ProjectLocation, agents: Mapping[str, str], *, wa
     return check_project(replace(located, stand_ins=stand_ins), watch=watch)
 
 
-def check_with_tests(path: Path | ProjectFiles, *, watch: Watch | None = None) -> TestedProject:
+def check_with_tests(path: Path | ProjectLocation | ProjectFiles, *, watch: Watch | None = None) -> TestedProject:
     """Link the project at `path`, or one whose files have been read, with its tests; report everything that is wrong.
 
     Every variant that a matrix makes of the project with other agent files is linked too.

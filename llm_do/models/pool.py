@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
 from llm_do.errors import ModelUnavailableError
+from llm_do.models.providers.env_files import with_variables
 from llm_do.models.providers.factories import factory_for, registered_prefixes
-from llm_do.models.providers.key_files import with_keys
 from llm_do.models.providers.model_names import (
     BUILT_IN,
     check_model_name,
@@ -82,7 +82,7 @@ class ModelPool:
     @property
     def environment(self) -> Mapping[str, str]:
         """The environment, with the keys from files."""
-        return with_keys(os.environ, self._keys)
+        return with_variables(os.environ, self._keys)
 
     def get(
         self,

@@ -41,7 +41,7 @@ __all__ = [
     "carried_approval",
 ]
 
-LINK: ExtensionPoint[Callable[[Path], Project]] = ExtensionPoint("link")
+LINK: ExtensionPoint[Callable[[Path, Path | None, str | None], Project]] = ExtensionPoint("link")
 """From a path to the linked project."""
 
 
@@ -267,6 +267,7 @@ class Project:
         warnings: Warnings from linking.
         modules: Keeps the project's Python modules importable.
         source: The folder that its files were read from, if that isn't `root`.
+        env_file: A file whose variables were read in addition to those of `.env`.
 
     Example:
         >>> project = Project.load("examples/greeter")
@@ -309,25 +310,28 @@ class Project:
     warnings: Sequence[Diagnostic] = ()
     modules: Modules | None = field(default=None, repr=False)
     source: Path | None = None
+    env_file: str | None = None
 
     @classmethod
-    def load(cls, path: str | Path = ".", *, root: Path | None = None) -> Project:
+    def load(cls, path: str | Path = ".", *, root: Path | None = None, env_file: str | None = None) -> Project:
         """Link the project at `path`.
 
         Args:
             path: A folder, a manifest, or one `.agent` file.
             root: The folder that its tools work in, if the files at `path` are a copy of those of another folder.
+            env_file: A file with variables for `${NAME}` and keys of providers, in addition to the project's `.env`; a
+                `Runtime` that isn't given another one reads it too.
 
         Returns:
             The linked project, with any warnings in `warnings`.
 
         Raises:
-            UsageError: There is no project at `path`.
+            UsageError: There is no project at `path`, or `env_file` can't be read.
             LinkError: The project has errors; the exception contains every diagnostic.
         """
         if root is not None:
             open_copy(root, Path(path) if os.path.isdir(path) else Path(path).parent)
-        linked = LINK.get()(Path(path))
+        linked = LINK.get()(Path(path), root, env_file)
         return linked if root is None else linked._moved(root)
 
     def _moved(self, root: Path) -> Project:

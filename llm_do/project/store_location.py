@@ -1,6 +1,7 @@
 """What `threads.store` and `--store` say: the project's own file, memory, a PostgreSQL database, or another file.
 
-A URL may contain `${NAME}`, an environment variable. Its value isn't shown anywhere, as a URL may hold a password.
+A URL may contain `${NAME}`, a variable of the environment or of the project's `.env`. Its value isn't shown anywhere,
+as a URL may hold a password.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from urllib.parse import quote
 
 from llm_do._extras import has_extra, missing_extra
 from llm_do.errors import UsageError
+from llm_do.formats.variables import stray_reference
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["expand", "is_database", "is_own_file", "shared_name", "variables", "with_store"]
 
 _SCHEMES = ("postgresql://", "postgres://")
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}")
 
 
 def is_database(store: str) -> bool:
@@ -44,8 +46,8 @@ def shared_name(project: Project) -> str:
 
 
 def variables(store: str) -> list[str]:
-    """The environment variables that a text refers to."""
-    return _VARIABLE.findall(store) if is_database(store) else []
+    """The variables that a text refers to and that have no default."""
+    return [found[1] for found in _VARIABLE.finditer(store) if found[2] is None] if is_database(store) else []
 
 
 def expand(store: str, environ: Mapping[str, str]) -> str:
@@ -54,21 +56,30 @@ def expand(store: str, environ: Mapping[str, str]) -> str:
     Those of user and password may contain any character; a variable that is all there is holds a URL.
 
     Raises:
-        UsageError: A variable isn't set, or the result isn't the URL of a PostgreSQL database.
+        UsageError: A variable isn't set, a `${` is no reference, or the result isn't the URL of a PostgreSQL database.
 
     Example:
         >>> expand("postgresql://app:${DB_PASSWORD}@db/threads", {"DB_PASSWORD": "a/b"})
         'postgresql://app:a%2Fb@db/threads'
+        >>> expand("postgresql://${DB_HOST:-localhost}/threads", {})
+        'postgresql://localhost/threads'
     """
     for name in variables(store):
         if not environ.get(name):
             raise UsageError(
                 f"the environment variable {name}, which the store's URL refers to, is not set",
-                hint="Set it before llm-do starts.",
+                hint="Set it before llm-do starts, or in the project's .env.",
             )
+    if (stray := stray_reference(store)) is not None:
+        raise UsageError(
+            f"`{stray}` in the store's URL is no reference to a variable", hint="Write `${NAME}` or `${NAME:-default}`."
+        )
+
+    def value(found: re.Match[str]) -> str:
+        return environ.get(found[1]) or found[2] or ""
+
     login, at, rest = store.rpartition("@")
-    login = _VARIABLE.sub(lambda found: quote(environ[found[1]], safe=""), login)
-    url = login + at + _VARIABLE.sub(lambda found: environ[found[1]], rest)
+    url = _VARIABLE.sub(lambda found: quote(value(found), safe=""), login) + at + _VARIABLE.sub(value, rest)
     if not url.startswith(_SCHEMES):
         raise UsageError(
             f"{', '.join(variables(store)) or 'the store'} doesn't hold the URL of a PostgreSQL database",

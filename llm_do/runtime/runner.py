@@ -106,7 +106,7 @@ def _open(target: Runnable, options: RunOptions) -> tuple[Runtime, EntryOptions]
     elif isinstance(target, Project):
         project = target
     elif isinstance(target, str | os.PathLike):
-        project = Project.load(Path(target))
+        project = Project.load(Path(target), env_file=options.get("env_file"))
     else:
         raise UsageError(
             f"cannot run a value of type {type(cast('object', target)).__name__}",

@@ -128,7 +128,7 @@ def play(
         record_cassette=record_cassette,
         ignore=ignore,
         recorded_tools=recorded_tools,
-        replays=(lambda: _linked(project)) if replay else None,
+        replays=(lambda: _linked(project, options.get("env_file"))) if replay else None,
         deps=deps,
         **options,
     )
@@ -137,10 +137,10 @@ def play(
     return twice.played
 
 
-def _linked(project: Project | str | os.PathLike[str]) -> Project:
+def _linked(project: Project | str | os.PathLike[str], env_file: str | None) -> Project:
     from llm_do.project.project import Project
 
-    return project if isinstance(project, Project) else Project.load(Path(project))
+    return project if isinstance(project, Project) else Project.load(Path(project), env_file=env_file)
 
 
 def play_twice(
@@ -178,7 +178,7 @@ def play_twice(
     inputs: list[object] = list(cast("list[object]", input)) if is_conversation else [input]
     if not inputs:
         raise ValueError("a conversation needs at least one input")
-    linked = _linked(project)
+    linked = _linked(project, options.get("env_file"))
     approver = _Approver(approvals)
     has_state = thread_id is not None or user_id is not None
     if options.get("store") is None and (has_state or replays is not None or options.get("record") is not True):

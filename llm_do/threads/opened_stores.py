@@ -36,21 +36,27 @@ def open_store(project: Project | Path | str, store: str | Path | None = None) -
 
     Raises:
         StoreError: The store's folder can't be created, or psycopg isn't installed.
-        UsageError: It is no store, or an environment variable in its URL isn't set.
+        UsageError: It is no store, or a variable in its URL isn't set.
     """
-    root, kind = (Path(project), "sqlite") if isinstance(project, str | Path) else (project.root, project.threads.store)
+    if isinstance(project, str | Path):
+        root, kind, found = Path(project), "sqlite", (Path(project), None)
+    else:
+        root, kind = project.root, project.threads.store
+        found = (root if project.files else None, project.env_file)
     kind = kind if store is None else store
     if kind == "memory":  # of its runs, nothing is kept to undo them
         return _shared((os.getpid(), f"memory {root.resolve()}"), None)
-    opened = _opened(root, kind)
+    opened = _opened(root, kind, found)
     opened.add_project(root)
     return opened
 
 
-def _opened(root: Path, kind: str | Path) -> SqlStore:
-    """The store of a project, in a file or a database."""
+def _opened(root: Path, kind: str | Path, found: tuple[Path | None, str | None]) -> SqlStore:
+    """The store of a project, in a file or a database; `found` says where there are variables for its URL."""
     if isinstance(kind, str) and is_database(kind):
-        return _database(expand(kind, os.environ))
+        from llm_do.runtime.record.project_variables import project_variables
+
+        return _database(expand(kind, project_variables(*found)))
     if kind != "sqlite":
         if "://" in str(kind) or not str(kind).strip():  # not shown: it may hold a password
             raise UsageError(

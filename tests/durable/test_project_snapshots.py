@@ -47,6 +47,9 @@ MANIFEST: dict[str, Any] = {
     "agent_files": ["*.agent"],
     "python_files": ["main.py"],
     "approvals": {"allow": ["note"]},
+    "toolsets": {
+        "api": {"type": "http", "base_url": "https://example.org/", "headers": {"X-Key": "${ACME_API_KEY}"}},
+    },
 }
 
 

@@ -17,7 +17,7 @@ from llm_do.files.code_tree import CodeTree
 from llm_do.files.code_watch import watch_code
 from llm_do.files.unreviewed import agree, unreviewed_files
 from llm_do.linker.linker import check_project
-from llm_do.runtime.session.provider_keys import project_keys
+from llm_do.runtime.record.project_variables import file_variables
 from tests.cli.cli_processes import run_forked
 from tests.support.runs import Answers, carry_out
 from tests.support.scripted import call, script
@@ -260,17 +260,17 @@ def test_keys_that_a_command_has_made_are_not_used_before_a_person_accepts_them(
     """Else a model could have the next run send everything to an account of someone else's."""
     root = project_in(tmp_path)
     (root / "Makefile").write_text("all:\n\techo OPENAI_API_KEY=not-ours > .env\n")
-    assert project_keys(root) == {}
+    assert file_variables(root) == {}
     _, reply = ran(root)
 
     assert ".env" in reply["note"]
     assert list(unreviewed_files(root)) == [".env"]
     assert codes(root) == ["LD708 .env"]
-    assert project_keys(root) == {}
+    assert file_variables(root) == {}
     assert "OPENAI_API_KEY" not in Runtime(Project.load(root)).pool.environment
 
     agree(root, [".env"])
-    assert project_keys(root) == {"OPENAI_API_KEY": "not-ours"}
+    assert file_variables(root) == {"OPENAI_API_KEY": "not-ours"}
     assert codes(root) == []
 
 
@@ -281,5 +281,5 @@ def test_keys_of_ones_own_stay_in_use_and_hidden(tmp_path: Path) -> None:
     _, reply = ran(root)
 
     assert "ours" not in reply["stdout"].replace("not-ours", "")
-    assert project_keys(root) == {"OPENAI_API_KEY": "ours"}
+    assert file_variables(root) == {"OPENAI_API_KEY": "ours"}
     assert dict(unreviewed_files(root)) == {}

@@ -18,7 +18,7 @@ from llm_do._startup.frozen import frozen
 from llm_do.cli.process.streams import warn
 from llm_do.errors import LinkError, StoreError, UsageError
 from llm_do.files.local_folder import FOLDER
-from llm_do.linker.sources.project_root import locate_project
+from llm_do.linker.sources.project_root import ProjectLocation, locate_project
 from llm_do.runtime.approval import trusted_folders
 from llm_do.runtime.approval.found_approvals import FILE, load_found_approvals, move_found_approvals
 from llm_do.ui.reports.error_text import paragraph
@@ -109,6 +109,7 @@ def admit(
     text_only: bool = False,
     connects: bool = False,
     continues: bool = False,
+    env_file: str | None = None,
     no_color: bool = False,
 ) -> Admission:
     """Find out whether a command may run what is in a project's folder, and open the folder if so.
@@ -121,6 +122,7 @@ def admit(
         connects: Whether a command that looks would start servers too.
         continues: Whether the command continues what is recorded in the folder: answers to questions, and the files
             that a run began with, which may have come with the folder as its code may.
+        env_file: A file with variables, read in addition to the project's `.env`.
         no_color: Whether to ask without colours.
 
     Raises:
@@ -150,11 +152,19 @@ def admit(
     if not asks and not connects and fault is None:
         return Admission(path, open=False)
     records = f"{FOLDER}/state.db" if continues and (root / FOLDER / "state.db").exists() else None
-    return _surveyed(path, fault, looks=looks, connects=connects, records=records, no_color=no_color)
+    located = replace(locate_project(path), env_file=env_file)
+    return _surveyed(path, located, fault, looks=looks, connects=connects, records=records, no_color=no_color)
 
 
 def _surveyed(
-    path: Path, fault: StoreError | None, *, looks: bool, connects: bool, records: str | None, no_color: bool
+    path: Path,
+    located: ProjectLocation,
+    fault: StoreError | None,
+    *,
+    looks: bool,
+    connects: bool,
+    records: str | None,
+    no_color: bool,
 ) -> Admission:
     """Link the folder as text to see whether there is anything to ask about, and ask.
 
@@ -162,7 +172,7 @@ def _surveyed(
     """
     from llm_do.linker.linker import check_project
 
-    report = check_project(path)
+    report = check_project(located)
     seen = report.survey
     if seen is not None and records is not None:
         from llm_do.linker.analysis.survey import Surveyed

@@ -13,13 +13,13 @@ from llm_do.errors import InputError, ModelUnavailableError, UsageError
 from llm_do.models import is_local_available
 from llm_do.models.aliases import known_aliases
 from llm_do.models.choice import choose_model
+from llm_do.models.providers.env_files import keys_of, with_variables
 from llm_do.models.providers.factories import registered_prefixes
-from llm_do.models.providers.key_files import with_keys
 from llm_do.models.providers.model_names import check_model_name, parse_override
 from llm_do.project.agent_spec import AgentSpec, skills_of
 from llm_do.project.flow_spec import callers_by_name
 from llm_do.project.inputs import describe_input, to_input
-from llm_do.runtime.session.provider_keys import project_keys
+from llm_do.runtime.record.project_variables import file_variables
 from llm_do.text.sanitizer import sanitize
 from llm_do.text.words import did_you_mean
 from llm_do.ui.reports.error_text import error_text
@@ -36,8 +36,8 @@ def show(project: Project, options: CommandOptions, value: object, results: Resu
     entry, models = options.entry, options.session.models
     name = entry or project.entry.name
     kind = project.entry.kind if entry is None else _kind(project, name)
-    keys = project_keys(project.root if project.files else None, options.session.shared.get("env_file"))
-    environ = with_keys(os.environ, keys)
+    found = file_variables(project.root if project.files else None, options.session.shared.get("env_file"))
+    environ = with_variables(os.environ, keys_of(found))
     agents = [item for item in callers_by_name(project.registry).values() if isinstance(item, AgentSpec)]
     data: dict[str, Any] = {
         "project": str(project.manifest or project.root),

@@ -14,7 +14,7 @@ from llm_do.cli.process.streams import claim_stdout, warn
 from llm_do.errors import LinkError, UsageError
 from llm_do.files.local_folder import FOLDER
 from llm_do.linker.sources.project_root import ProjectLocation, locate_project
-from llm_do.project.store_location import is_database, is_own_file
+from llm_do.project.store_location import expand, is_database, is_own_file
 from llm_do.text.sanitizer import sanitize
 from llm_do.threads.opened_stores import open_store
 from llm_do.threads.sql.sql_store import SqlStore
@@ -74,12 +74,13 @@ def existing_store(location: ProjectLocation, place: str | None, *, create: bool
 
     The manifest is only asked for its store: what is recorded can be read whatever else is wrong with the project. A
     database that it names is only contacted if its folder is trusted: connecting tells whoever runs it about this
-    machine, and the URL may have variables of the environment.
+    machine, and the URL may have variables of the environment and of the folder's `.env`.
 
     Raises:
         LinkError: The manifest names a database, and the folder isn't trusted.
         UsageError: There is no such store.
     """
+    from llm_do.cli.actions.admission import is_trusted
     from llm_do.linker.sources.stated_settings import stated_store
 
     if place == "":
@@ -87,6 +88,8 @@ def existing_store(location: ProjectLocation, place: str | None, *, create: bool
     store = stated_store(location) if place is None else place
     if place is None and not is_own_file(store):
         _may_contact(location.root, store)
+    elif place is not None and is_database(store) and not is_trusted(location.root):
+        store = expand(store, os.environ)  # a person names it, and an untrusted folder's .env mustn't lead elsewhere
     if store == "memory":  # what was recorded before it said so
         store = "sqlite"
     file = location.root / FOLDER / "state.db" if store == "sqlite" else Path(store)

@@ -234,20 +234,28 @@ def link(path: os.PathLike[str], options: CommandOptions, *, continues: bool = F
 
     `continues` says that runs are continued which are recorded in the project's folder.
     """
+    from dataclasses import replace
     from pathlib import Path
 
     from llm_do.cli.actions.admission import admit
     from llm_do.cli.actions.link_report import show
     from llm_do.linker.linker import check_project
+    from llm_do.linker.sources.project_root import locate_project
     from llm_do.project.store_location import with_store
 
     no_color = options.output.no_color
     continues = continues and options.session.store is None
+    env_file = options.session.shared.get("env_file")
     admission = admit(
-        Path(path), trust=options.input.trust, looks=options.dry_run, continues=continues, no_color=no_color
+        Path(path),
+        trust=options.input.trust,
+        looks=options.dry_run,
+        continues=continues,
+        env_file=env_file,
+        no_color=no_color,
     )
     try:
-        report = admission.report or check_project(Path(path))
+        report = admission.report or check_project(replace(locate_project(Path(path)), env_file=env_file))
     finally:
         ensure_open()
     output, session = options.output, options.session

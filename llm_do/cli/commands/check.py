@@ -50,6 +50,14 @@ def check(
     text_only: Annotated[
         bool, typer.Option("--text-only", help="Import no Python files, and report what is known without them.")
     ] = False,
+    env_file: Annotated[
+        str | None,
+        typer.Option(
+            "--env-file",
+            metavar="FILE",
+            help="File with variables for `${NAME}`, read in addition to the project's `.env`.",
+        ),
+    ] = None,
     trust: p.Trust = False,
     bounds: Annotated[
         bool, typer.Option("--bounds", help="Show the most that a run may take: requests, tool calls, dollars.")
@@ -83,7 +91,7 @@ def check(
     path = project_at(project, named)
     from llm_do.cli.actions.admission import admit
 
-    admission = admit(path, trust=trust, text_only=text_only, no_color=no_color)
+    admission = admit(path, trust=trust, text_only=text_only, env_file=env_file, no_color=no_color)
     from llm_do.diagnostics.codes.environment import left_out_code
     from llm_do.diagnostics.diagnostic import Location
     from llm_do.linker.sources.project_root import MANIFEST, locate_project
@@ -95,7 +103,7 @@ def check(
     from llm_do.ui.terminal.screen import wants_color
 
     task = "llm_do.linker.proofs.bounds:bounds_data" if bounds else None
-    report = check_in_subprocess(path, task, seconds=seconds, tests=True)
+    report = check_in_subprocess(path, task, seconds=seconds, tests=True, env_file=env_file)
     approvals, faults = _permanent_approvals(report.root)
     notice = admission.notice(report.left_out)
     warns = strict and not text_only  # who asks for text only knows that the rest is left out

@@ -71,7 +71,9 @@ def mcp(
     env_file: Annotated[
         str | None,
         typer.Option(
-            "--env-file", metavar="FILE", help="File with keys of providers, read in addition to the project's `.env`."
+            "--env-file",
+            metavar="FILE",
+            help="File with keys and variables for `${NAME}`, read in addition to the project's `.env`.",
         ),
     ] = None,
     no_record: Annotated[bool, typer.Option("--no-record", help="Keep nothing of the runs on disk.")] = False,

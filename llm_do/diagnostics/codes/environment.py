@@ -27,8 +27,9 @@ LD702 = Code(
     "LD702",
     "Missing environment variable",
     "error",
-    "A toolset's configuration, or the URL of a store, refers to a variable that isn't set.",
-    "set it before llm-do starts",
+    "A toolset's configuration, or the URL of a store, refers to a variable that is set neither in the environment nor "
+    "in the project's `.env` or the file that `--env-file` names.",
+    "set it before llm-do starts, or in the project's .env",
     wrong='"headers": {"Authorization": "Bearer ${LLM_DO_NO_SUCH_TOKEN}"}',
     right='"headers": {"Authorization": "Bearer ${PATH}"}',
 )
@@ -311,8 +312,9 @@ LD711 = Code(
     "LD711",
     "Malformed reference to a variable",
     "error",
-    "In the configuration of a server, `${NAME}` stands for an environment variable, and `${NAME:-default}` for one "
-    "that may be missing. Anything else behind `${` would reach the server as it is.",
+    "In the configuration of a server and the URL of a store, `${NAME}` stands for a variable of the environment "
+    "or of `.env`, and `${NAME:-default}` for one that may be missing. Anything else behind `${` would reach the "
+    "server as it is.",
     "write `${NAME}` or `${NAME:-default}`",
     wrong='"headers": {"Authorization": "Bearer ${my token}"}',
     right='"headers": {"Authorization": "Bearer ${PATH}"}',

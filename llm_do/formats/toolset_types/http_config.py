@@ -111,7 +111,7 @@ class HttpConfig(Strict):
     headers: dict[Annotated[Text, AfterValidator(_header)], Annotated[str, AfterValidator(_header_value)]] = Field(
         default_factory=empty_dict,
         description="Headers for requests below `base_url`, which models don't see; ${NAME} and ${NAME:-default} are"
-        " filled in from the environment.",
+        " filled in from the environment and `.env`.",
     )
     private: list[Annotated[Text, AfterValidator(_private)]] = Field(
         default_factory=empty_list,

@@ -5,7 +5,8 @@ The finished namespace is a `llm_do.project.registry.Registry`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -49,7 +50,7 @@ class Names:
     are those in the project's Python files, exported or not. `dollars` is set if the project has a budget in US
     dollars, so that the price of every model must be known. `aliases` are those of models, the person's own included.
     `packages` has the versions of installed packages whose toolsets and models the project uses, `unread_packages` what
-    it uses of packages that weren't imported.
+    it uses of packages that weren't imported. `variables` returns what `${NAME}` may stand for.
     """
 
     broken: Broken = field(default_factory=Broken)
@@ -63,6 +64,7 @@ class Names:
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, "tuple[str, ...]"])
     packages: dict[str, str] = field(default_factory=dict[str, str])
     unread_packages: list[str] = field(default_factory=list[str])
+    variables: Callable[[], Mapping[str, str]] = lambda: os.environ
     _proposed: int = 0
 
     def register(self, name: str, kind: Kind, value: object, place: Location) -> bool:

@@ -15,12 +15,13 @@ from typing import cast
 from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.diagnostic import Location
 from llm_do.formats.toolset_types.server_commands import named_files
-from llm_do.formats.variables import references
+from llm_do.formats.variables import expand_known, references
 from llm_do.linker.analysis.inventory import Inventory, KnownTool
 from llm_do.linker.sources.file_lists import is_inside
 from llm_do.linker.sources.lock_source import read_lock
 from llm_do.linker.sources.project_files import ProjectFiles
 from llm_do.policy.rules import Policy, build_policy
+from llm_do.policy.secrets import is_secret
 from llm_do.project.agent_spec import AgentSpec, CapabilityRef, ToolsetRef
 from llm_do.project.flow_spec import every_agent
 from llm_do.project.registry import Registered
@@ -114,9 +115,14 @@ class LeftOut:
 
 
 def survey(
-    files: ProjectFiles, taken: Mapping[str, Registered], unread: Sequence[str], packages: Sequence[str]
+    files: ProjectFiles,
+    taken: Mapping[str, Registered],
+    unread: Sequence[str],
+    packages: Sequence[str],
+    variables: Mapping[str, str],
 ) -> Survey:
-    """Return what a project that was linked as text would run and allow."""
+    """Return what a project that was linked as text would run and allow; what its `.env` says is shown filled in."""
+    own = {name: value for name, value in variables.items() if os.environ.get(name) != value}
     inventory = Inventory(taken)
     agents = [spec for spec, _ in every_agent(taken)]
     tools = [tool for spec in agents for tool in inventory.of(spec).tools]
@@ -126,9 +132,9 @@ def survey(
         root=files.root,
         python=tuple(map(Surveyed, dict.fromkeys(unread))),
         helpers=tuple(map(Surveyed, _helpers(files, unread))) if unread else (),
-        servers=tuple(dict.fromkeys(_servers(configs))),
-        programs=tuple(dict.fromkeys(_programs(files.root, configs))),
-        databases=tuple(_databases(files)),
+        servers=tuple(dict.fromkeys(_servers(configs, own))),
+        programs=tuple(dict.fromkeys(_programs(files.root, configs, variables))),
+        databases=tuple(_databases(files, own)),
         allowed=tuple(dict.fromkeys(allowed)),
         protected=tuple(dict.fromkeys(_protected(configs))),
         reaches=tuple(dict.fromkeys((*_reaches(files.root, configs), *_working_directory(files.root, agents)))),
@@ -153,7 +159,7 @@ def _configs(taken: Mapping[str, Registered], agents: Sequence[AgentSpec]) -> It
             yield ref.name, {**found.value.config, **ref.options}, ref.place or spec.place
 
 
-def _servers(configs: Sequence[_Config]) -> Iterator[Surveyed]:
+def _servers(configs: Sequence[_Config], own: Mapping[str, str]) -> Iterator[Surveyed]:
     for name, config, place in configs:
         if config.get("type") != "mcp":
             continue
@@ -161,22 +167,28 @@ def _servers(configs: Sequence[_Config]) -> Iterator[Surveyed]:
 
         shown = McpConfig.model_construct(**{"type": "mcp", **config})  # pyright: ignore[reportArgumentType]
         command = " ".join(map(str, shown.command)) if isinstance(shown.command, list | tuple) else None
-        yield Surveyed(f"{name}: {command or shown.url}", _text(place))
+        yield Surveyed(f"{name}: {_shown(command or str(shown.url), own)}", _text(place))
 
 
-def _databases(files: ProjectFiles) -> Iterator[Surveyed]:
+def _shown(text: str, own: Mapping[str, str]) -> str:
+    """A text with what the folder's own `.env` makes of it, which nobody would see otherwise; secrets stay names."""
+    hidden = {name for name, value in own.items() if is_secret(name, _PASSWORD.sub(r"\1...@", value))}
+    return expand_known(text, {name: value for name, value in own.items() if name not in hidden})
+
+
+def _databases(files: ProjectFiles, own: Mapping[str, str]) -> Iterator[Surveyed]:
     """The database that the manifest names, without a password that stands there."""
     threads = files.manifest.threads if files.manifest is not None else None
     if threads is not None and is_database(store := threads.store):
-        yield Surveyed(_PASSWORD.sub(r"\1...@", store), _text(files.place("threads", "store")))
+        yield Surveyed(_PASSWORD.sub(r"\1...@", _shown(store, own)), _text(files.place("threads", "store")))
 
 
-def _programs(root: Path, configs: Sequence[_Config]) -> Iterator[Surveyed]:
+def _programs(root: Path, configs: Sequence[_Config], variables: Mapping[str, str]) -> Iterator[Surveyed]:
     """The words of servers' commands that are files of the project."""
     for _, config, _ in configs:
         command = config.get("command") if config.get("type") == "mcp" else None
         words = cast("Sequence[object]", command) if isinstance(command, list | tuple) else ()
-        for path in named_files(root, map(str, words)):
+        for path in named_files(root, (expand_known(str(word), variables) for word in words)):
             if os.path.isfile(root / path):
                 yield Surveyed(path)
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -122,7 +121,7 @@ def check_environment(configs: Mapping[str, Mapping[str, Any]], node: Node, name
             _check_shell(config, names, partial(_config_place, node, toolset))
         for path, text in _expanded_texts(config):
             place = node.place_of(("toolsets", toolset, *path))
-            for variable in unset_variables(text, os.environ):
+            for variable in unset_variables(text, names.variables()):
                 names.report(environment.missing_variable(variable), place)
             if (stray := stray_reference(text)) is not None:
                 names.report(environment.stray_reference(stray), place)

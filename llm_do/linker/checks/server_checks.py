@@ -29,16 +29,16 @@ def check_servers(configs: Mapping[str, Mapping[str, Any]], node: Node, names: N
         if not isinstance(command, list) or not command or names.root is None:
             continue
         words = [*map(str, cast("list[object]", command))]
-        if find_program(words[0], config.get("env"), names.root) is None:
+        if find_program(words[0], config.get("env"), names.root, names.variables()) is None:
             split = split_command(words[0])
             place = node.place_of(("toolsets", toolset, "command", 0))
             names.report(environment.missing_program(words[0], [*split, *words[1:]] if len(split) > 1 else None), place)
 
 
-def find_program(program: str, environ: object, root: Path) -> str | None:
+def find_program(program: str, environ: object, root: Path, variables: Mapping[str, str]) -> str | None:
     """Return where a server's program is, as it would be started: below the root, or on the PATH that it gets."""
     try:
-        program = expand_variables(program, os.environ)
+        program = expand_variables(program, variables)
     except UnsetVariableError:
         return program  # reported as such
     if "\0" in program:

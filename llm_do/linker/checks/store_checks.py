@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from llm_do._extras import has_extra, missing_extra
 from llm_do.diagnostics.codes import environment, shape
 from llm_do.diagnostics.codes.tools import unkept_memory
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
+from llm_do.formats.variables import stray_reference
 from llm_do.linker.analysis.names import Names
 from llm_do.project.agent_spec import ToolsetRef
 from llm_do.project.flow_spec import every_agent
@@ -28,9 +28,11 @@ def check_store(store: str, place: Location, names: Names) -> None:
     if not is_database(store):
         names.report(shape.unsupported_store(store), place)
         return
-    missing = [variable for variable in variables(store) if not os.environ.get(variable)]
+    missing = [variable for variable in variables(store) if not names.variables().get(variable)]
     for variable in missing:
         names.report(environment.missing_variable(variable), place)
+    if (stray := stray_reference(store)) is not None:
+        names.report(environment.stray_reference(stray), place)
     if not has_extra("postgres"):
         names.report(shape.missing_driver(*missing_extra("postgres", "a store in PostgreSQL")), place)
 

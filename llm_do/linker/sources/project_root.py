@@ -34,12 +34,16 @@ class ProjectLocation:
         manifest: The manifest; None for a bare folder or a single file.
         agent_file: The `.agent` file, when one was named as the project.
         stand_ins: Files that are read instead of those of single agents, by the agent's name.
+        env_folder: The folder whose `.env` counts; None for the root.
+        env_file: A file with variables that counts before it.
     """
 
     root: Path
     manifest: Path | None = None
     agent_file: Path | None = None
     stand_ins: Mapping[str, Path] = field(default_factory=dict[str, Path])
+    env_folder: Path | None = None
+    env_file: str | None = None
 
 
 def locate_project(path: Path) -> ProjectLocation:

@@ -15,7 +15,7 @@ from pydantic_ai.providers import Provider, infer_provider, infer_provider_class
 from llm_do._startup.frozen import frozen
 from llm_do.errors import ModelUnavailableError
 from llm_do.models.provider_packages import missing_import
-from llm_do.models.providers.key_files import with_keys
+from llm_do.models.providers.env_files import with_variables
 from llm_do.models.providers.model_names import PROVIDERS, is_http_address
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def address_of(
                 hint="include the scheme, such as http://localhost:8000/v1",
                 file=file,
             )
-    known = with_keys(os.environ, keys or {})
+    known = with_variables(os.environ, keys or {})
     variable = next((name for name in info.keys if known.get(name)), None)
     key = known[variable] if variable is not None else None
     if key is not None and not (key.isascii() and key.isprintable()):

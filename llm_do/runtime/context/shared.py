@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from llm_do.concurrency.event_loops import PerLoop
+from llm_do.models.providers.env_files import with_variables
 from llm_do.runtime.record.events.subscription import Subscription
 from llm_do.runtime.record.recording import Recorder, recorder_of
 from llm_do.runtime.record.results import Usage
@@ -30,10 +33,12 @@ class Shared:
     Args:
         project: The project.
         config: The session's configuration.
+        variables: Those of the files that count for the session.
     """
 
-    def __init__(self, project: Project, config: SessionConfig) -> None:
+    def __init__(self, project: Project, config: SessionConfig, variables: Mapping[str, str]) -> None:
         self._project = project
+        self._variables = variables
         self._config = config
         self.used = Usage()
         self.rehearsal: Rehearsal | None = None
@@ -58,11 +63,16 @@ class Shared:
 
         return unsubscribe
 
+    def variables(self) -> Mapping[str, str]:
+        """Return what `${NAME}` may stand for: the environment of now, then the files that the session began with."""
+        return with_variables(os.environ, self._variables)
+
     def recorder(self) -> Recorder:
         """Return the recorder of the session's runs, opened at its first use."""
         with self._opening:
             if self._recorder is None:
-                self._recorder = recorder_of(self._project, self._config.store, self._config.notice)
+                project = replace(self._project, env_file=self._config.env_file)
+                self._recorder = recorder_of(project, self._config.store, self._config.notice)
             return self._recorder
 
     def count(self, usage: Usage) -> None:

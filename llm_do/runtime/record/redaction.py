@@ -10,7 +10,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import unquote
@@ -49,6 +49,7 @@ class Redactor:
 
     Args:
         environ: The variables.
+        others: Further ones, each with its name; several may have the same.
 
     Example:
         >>> redact = Redactor({"ACME_API_KEY": "sk-123456789"})
@@ -60,9 +61,9 @@ class Redactor:
         '"Authorization: [redacted]"'
     """
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
+    def __init__(self, environ: Mapping[str, str], others: Iterable[tuple[str, str]] = ()) -> None:
         self._names: dict[str, str] = {}
-        for name, value in environ.items():
+        for name, value in (*environ.items(), *others):
             for secret in _secrets(name, value):
                 for form in _forms(secret):
                     self._names.setdefault(form, name)
@@ -123,24 +124,24 @@ def _without_value(found: re.Match[str]) -> str:
 
 @lru_cache(maxsize=4)
 def _redactor(items: tuple[tuple[str, str], ...]) -> Redactor:
-    return Redactor(dict(items))
+    return Redactor({}, items)
 
 
-_protected: dict[str, str] = {}
-"""Secrets that this process knows and its environment doesn't have, by name."""
+_protected: dict[tuple[str, str], None] = {}
+"""Variables of files, each with its name; those of several projects may have the same."""
 
 
 def protect_values(secrets: Mapping[str, str]) -> None:
-    """Redact these values too from now on: keys of files that aren't in the environment."""
-    _protected.update(secrets)
+    """Redact these too from now on, if they are secrets: variables of files, which the environment doesn't have."""
+    _protected.update(dict.fromkeys(secrets.items()))
 
 
-_latest: tuple[object, dict[str, str], Redactor] | None = None
-"""The last redactor, the environment that it was made for, and the keys of files."""
+_latest: tuple[object, dict[tuple[str, str], None], Redactor] | None = None
+"""The last redactor, the environment that it was made for, and the variables of files."""
 
 
 def redactor() -> Redactor:
-    """Return a redactor for the current environment and the keys of files."""
+    """Return a redactor for the current environment and the variables of files."""
     global _latest
     # As the interpreter keeps it, since every run asks: decoding all names and values takes fifty times as long.
     encoded: object = getattr(os.environ, "_data", None)
@@ -153,7 +154,7 @@ def redactor() -> Redactor:
 
 def _current_redactor() -> Redactor:
     # Looked up one by one: another thread may remove a variable in the meantime.
-    all_now = ((name, os.environ.get(name) or _protected.get(name)) for name in (*os.environ, *_protected))
+    all_now = (*((name, os.environ.get(name)) for name in os.environ), *tuple(_protected))
     return _redactor(tuple((name, value) for name, value in all_now if value is not None and _secrets(name, value)))
 
 

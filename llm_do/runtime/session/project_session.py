@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 from llm_do.errors import LinkError, UsageError
 from llm_do.formats.lock import FILE, Lock
 from llm_do.models.pool import ModelPool
+from llm_do.models.providers.env_files import keys_of
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.project import Project
 from llm_do.project.registry import NAME_PATTERN, Registered
@@ -26,9 +27,8 @@ from llm_do.runtime.context.resources import Resources
 from llm_do.runtime.context.shared import Shared
 from llm_do.runtime.record.events.event import Event
 from llm_do.runtime.record.events.subscription import Subscription
-from llm_do.runtime.record.redaction import protect_values
+from llm_do.runtime.record.project_variables import file_variables
 from llm_do.runtime.record.results import Usage
-from llm_do.runtime.session.provider_keys import project_keys
 from llm_do.runtime.session.run_options import RuntimeOptions, check_options
 from llm_do.runtime.session.runtime_config import RuntimeConfig, patterns_of, policy_of, session_config
 
@@ -78,11 +78,10 @@ class ProjectSession:
         )
         for fault in self.approver.saved.faults:
             self.config.notice(f"{fault}; it allows nothing")
-        keys = project_keys(project.root if project.files else None, self.config.env_file)
-        protect_values(keys)
+        found = file_variables(project.root if project.files else None, self.config.env_file)
         moved = (project.root, project.source) if project.source is not None else None
-        self.pool = ModelPool(self.config.notice, keys, moved)
-        self.shared = Shared(project, self.config)
+        self.pool = ModelPool(self.config.notice, keys_of(found), moved)
+        self.shared = Shared(project, self.config, found)
         self.resources = Resources()
         self.running: set[tuple[asyncio.AbstractEventLoop, Callable[[], object]]] = set()
 

@@ -135,7 +135,7 @@ def link_snapshot(row: ProjectRow, digests: Mapping[str, str], project: Project,
     elif project.manifest is None and len(project.files) == 1:
         target = source / _name(project, project.files[0])
     try:
-        linked = Project.load(target, root=project.root)
+        linked = Project.load(target, root=project.root, env_file=project.env_file)
     except BaseException:
         _remove(folder)
         raise

@@ -88,7 +88,8 @@ class PlayOptions(TypedDict, total=False):
     env_file: Annotated[
         str | None,
         Option(
-            "File with keys of providers, read in addition to the project's `.env`; the environment has precedence.",
+            "File with keys and variables for `${NAME}`, read in addition to the project's `.env`; the environment has"
+            " precedence.",
             ("--env-file",),
             "FILE",
         ),

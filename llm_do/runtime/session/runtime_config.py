@@ -67,7 +67,7 @@ class RuntimeConfig:
         transport: Records model requests, or answers them without a model; None asks the models.
         frozen: Whether `llm-do.lock` alone answers approval questions, and servers must be as it has them.
         durable: Whether each step of a run is kept on disk, so that a run that was stopped can be resumed.
-        env_file: A file with keys of providers, read in addition to the project's `.env`.
+        env_file: A file with keys of providers and variables for `${NAME}`, read in addition to the project's `.env`.
         retry_delay: Seconds before the first retry of a model request; it doubles from there.
         ask_user: Puts an agent's question to a person; None when no one can be asked.
         notice: Called with what a person should know, such as the local model's quality.
@@ -135,6 +135,7 @@ class RuntimeConfig:
         """
         options: dict[str, Any] = {name: value for name, value in changes.items() if value is not None}
         _check_limits(options)
+        options.setdefault("env_file", project.env_file)
         settings = set(RuntimeSettings.__dataclass_fields__) - set(cls.__dataclass_fields__)
         own = {name: options.pop(name) for name in list(options) if name in settings}
         approvals = RunApprovalPolicy.of(options.pop("approvals", None) or project.settings.approval_mode)

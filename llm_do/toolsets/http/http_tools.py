@@ -164,7 +164,7 @@ class HttpTools:
         method, body = args.get("method", "GET"), args.get("body")
         left = _MOST_REDIRECTS
         while True:
-            found = await self._send(method, target, body, args.get("content_type"))
+            found = await self._send(ctx, method, target, body, args.get("content_type"))
             if found.location is None:
                 return found, target, ""
             if not left:
@@ -193,8 +193,10 @@ class HttpTools:
             return f"the redirect was not followed, since it doesn't lead below {self._config.base_url}"
         return onward
 
-    async def _send(self, method: str, target: Target, body: str | None, content_type: str | None) -> Exchange:
-        headers = sent_headers(self._config)
+    async def _send(
+        self, ctx: RunContext[CallContext], method: str, target: Target, body: str | None, content_type: str | None
+    ) -> Exchange:
+        headers = sent_headers(self._config, ctx.deps.runtime.shared.variables())
         data = body.encode() if body is not None else None
         if data is not None and content_type is not None:
             headers["content-type"] = content_type
@@ -205,29 +207,21 @@ class HttpTools:
         self, ctx: RunContext[CallContext], args: Mapping[str, Any], found: Exchange, target: Target, note: str
     ) -> HttpResult:
         text, missing = body_text(found)
-        kind = self._redact(found.content_type)  # as it was sent: in lower case, no secret would be recognised
+        secrets = secret_values(self._config, ctx.deps.runtime.shared.variables())
+        kind = _redacted(found.content_type, secrets)  # as it was sent: in lower case, no secret would be recognised
         kind = (kind if kind != found.content_type else kind.lower())[:_SHOWN]
         # The parts of the result stay apart if the body is too long; it is kept in a file.
         room = ctx.deps.runtime.config.settings.max_result_bytes * 3 // 4
         keep = partial(save_artifact, ctx.deps.project, f"{ctx.tool_name}-{ctx.tool_call_id}")
-        body = (await limit_result(self._redact(text, cut=found.cut), room, keep)).for_model
+        body = (await limit_result(_redacted(text, secrets, cut=found.cut), room, keep)).for_model
         result = HttpResult(status=found.status, content_type=kind, body=str(body))
         if target.text != read_target(args["url"]).text:
             result["url"] = target.text
         if found.location is not None:
-            result["location"] = self._redact(found.location)[:2_000]
+            result["location"] = _redacted(found.location, secrets)[:2_000]
         if note or missing:
             result["note"] = "; ".join(filter(None, (note, missing)))
         return result
-
-    def _redact(self, text: str, *, cut: bool = False) -> str:
-        """Remove the secrets of the headers from what a server sends back, whose end may be missing."""
-        for value, name in sorted(secret_values(self._config).items(), key=lambda item: -len(item[0])):
-            for form in _forms(value):
-                text = text.replace(form, f"[redacted {name}]")
-                shown = next((size for size in range(len(form) - 1, 3, -1) if cut and text.endswith(form[:size])), 0)
-                text = f"{text[:-shown]}[redacted {name}]" if shown else text
-        return text
 
     def traits(self, tool: str) -> ToolTraits:
         """Return the traits of a tool: its facts, and what a question says."""
@@ -248,6 +242,16 @@ def http_toolset(name: str, config: HttpConfig) -> FunctionToolset[Any]:
         for tool in built:
             tool.description = f"{tool.description} URLs have to begin with {config.base_url}."
     return FunctionToolset(built, id=name)
+
+
+def _redacted(text: str, secrets: Mapping[str, str], *, cut: bool = False) -> str:
+    """Remove the secrets of the headers from what a server sends back, whose end may be missing."""
+    for value, name in sorted(secrets.items(), key=lambda item: -len(item[0])):
+        for form in _forms(value):
+            text = text.replace(form, f"[redacted {name}]")
+            shown = next((size for size in range(len(form) - 1, 3, -1) if cut and text.endswith(form[:size])), 0)
+            text = f"{text[:-shown]}[redacted {name}]" if shown else text
+    return text
 
 
 def _forms(value: str) -> Sequence[str]:

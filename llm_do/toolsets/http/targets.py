@@ -7,7 +7,6 @@ address a moment later (DNS rebinding) leads nowhere else.
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from ipaddress import ip_address
@@ -169,8 +168,12 @@ def _is_named(target: Target, address: str, named: Sequence[PrivateAddress]) -> 
     return False
 
 
-def sent_headers(config: HttpConfig) -> dict[str, str]:
+def sent_headers(config: HttpConfig, variables: Mapping[str, str]) -> dict[str, str]:
     """Return the configured headers with their variables filled in.
+
+    Args:
+        config: The configuration.
+        variables: What variables stand for.
 
     Raises:
         ToolError: A variable isn't set, or can't be sent.
@@ -178,10 +181,11 @@ def sent_headers(config: HttpConfig) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, text in config.headers.items():
         try:
-            value = expand_variables(text, os.environ).strip()
+            value = expand_variables(text, variables).strip()
         except UnsetVariableError as error:
             raise ToolError(
-                f"the environment variable {error.name} is not set", hint="Set it in the environment of llm-do."
+                f"the environment variable {error.name} is not set",
+                hint="Set it in the environment of llm-do, or in the project's .env.",
             ) from None
         if not value.isascii() or not value.isprintable():
             raise ToolError(f"the value of the header {name} can't be sent: it has other characters than ASCII letters")
@@ -189,10 +193,10 @@ def sent_headers(config: HttpConfig) -> dict[str, str]:
     return found
 
 
-def secret_values(config: HttpConfig) -> Mapping[str, str]:
+def secret_values(config: HttpConfig, variables: Mapping[str, str]) -> Mapping[str, str]:
     """Return what must not be seen of a response that repeats the headers, each with the name of its variable."""
     names = {name for text in config.headers.values() for name in references(text)}
-    values = ((os.environ.get(name, ""), name) for name in sorted(names))
+    values = ((variables.get(name, ""), name) for name in sorted(names))
     return {value: name for value, name in values if len(value) >= _SHORTEST}
 
 

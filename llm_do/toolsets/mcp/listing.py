@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from llm_do.errors import ToolError
@@ -13,6 +14,7 @@ from llm_do.files.local_folder import make_folder
 from llm_do.formats.server_listings import FILE, ListedTool, read_listings, server_digest, write_listings
 from llm_do.formats.toolset_config import McpConfig, parse_options
 from llm_do.project.tools.builtin_toolsets import BuiltinToolset
+from llm_do.runtime.record.project_variables import project_variables
 from llm_do.toolsets.mcp.server_session import McpSession
 
 if TYPE_CHECKING:
@@ -31,7 +33,8 @@ async def list_servers(project: Project) -> dict[str, tuple[list[ListedTool] | s
         if isinstance(item.value, BuiltinToolset) and item.value.config.get("type") == "mcp"
         if isinstance(config := parse_options(item.name, item.value.config), McpConfig)
     }
-    sessions = [McpSession(name, config, project.root) for name, (_, config) in servers.items()]
+    variables = partial(project_variables, project.root, project.env_file)
+    sessions = [McpSession(name, config, project.root, variables) for name, (_, config) in servers.items()]
     answers = await asyncio.gather(*map(_tools_of, sessions))
     found = {session.name: answer for session, answer in zip(sessions, answers, strict=True)}
     kept = {

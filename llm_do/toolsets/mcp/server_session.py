@@ -10,8 +10,8 @@ import asyncio
 import contextlib
 import importlib
 import logging
-import os
 import threading
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -40,12 +40,20 @@ _imported = threading.Event()
 
 
 class McpSession:
-    """A connection to one server; a server that is a command runs in `root`."""
+    """A connection to one server; a server that is a command runs in `root`.
 
-    def __init__(self, name: str, config: McpConfig, root: Path) -> None:
+    Args:
+        name: The server's name.
+        config: Its configuration.
+        root: The project's folder.
+        variables: Returns what `${NAME}` stands for, whenever a connection is made.
+    """
+
+    def __init__(self, name: str, config: McpConfig, root: Path, variables: Callable[[], Mapping[str, str]]) -> None:
         self.name = name
         self.config = config
         self._root = root
+        self._variables = variables
         self._lock = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self._ready: asyncio.Future[MCPToolset[Any]] | None = None
@@ -184,18 +192,20 @@ class McpSession:
         from llm_do.toolsets.mcp.protocol import CommandTransport, Findings, UrlTransport
 
         _silence_libraries()
-        config = self.config
+        config, variables = self.config, self._variables()
         findings = self.findings = Findings()
 
         async def log(message: Any) -> None:
             stderr.add(str(getattr(message, "data", message)))
 
         if config.url is not None:
-            headers = {name: _expanded(value) for name, value in config.headers.items()}
-            transport = UrlTransport(_expanded(config.url), headers, findings=findings, seconds=config.timeout)
+            headers = {name: _expanded(value, variables) for name, value in config.headers.items()}
+            transport = UrlTransport(
+                _expanded(config.url, variables), headers, findings=findings, seconds=config.timeout
+            )
         else:
             assert config.command is not None
-            command = [_expanded(word) for word in config.command]
+            command = [_expanded(word, variables) for word in config.command]
             new = await asyncio.to_thread(unreviewed_code, self._root, command)
             if new is not None:
                 hint = f"Look at it, then `llm-do approvals accept {quote(new)}`, or delete it."
@@ -203,7 +213,7 @@ class McpSession:
             transport = CommandTransport(
                 command,
                 environment={
-                    **{name: _expanded(value) for name, value in config.env.items()},
+                    **{name: _expanded(value, variables) for name, value in config.env.items()},
                     **guarded_environment(),
                 },
                 cwd=self._root,
@@ -233,13 +243,14 @@ def _import_client() -> None:
         _imported.set()
 
 
-def _expanded(text: str) -> str:
-    """A text with its references to environment variables replaced."""
+def _expanded(text: str, variables: Mapping[str, str]) -> str:
+    """A text with its references to variables replaced."""
     try:
-        return expand_variables(text, os.environ)
+        return expand_variables(text, variables)
     except UnsetVariableError as error:
         raise ToolError(
-            f"the environment variable {error.name} is not set", hint="Set it in the environment of llm-do."
+            f"the environment variable {error.name} is not set",
+            hint="Set it in the environment of llm-do, or in the project's .env.",
         ) from None
 
 

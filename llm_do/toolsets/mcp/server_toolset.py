@@ -45,7 +45,7 @@ class McpServerToolset(ServerToolset):
         if self.config.scope == "session":
             return self
         toolset = copy.copy(self)
-        toolset._own = McpSession(self.name, self.config, self.root)
+        toolset._own = McpSession(self.name, self.config, self.root, ctx.deps.runtime.shared.variables)
         return toolset
 
     def with_prefix(self, prefix: str | None) -> Self:
@@ -199,7 +199,8 @@ class McpServerToolset(ServerToolset):
         if self._own is not None:
             return self._own
         key = ("mcp", self.name, self.config.model_dump_json())
-        return call.runtime.resources.get(key, lambda: McpSession(self.name, self.config, self.root))
+        variables = call.runtime.shared.variables
+        return call.runtime.resources.get(key, lambda: McpSession(self.name, self.config, self.root, variables))
 
     def listed_definitions(self) -> list[ToolDefinition]:
         """Return the tools that the server had when it was last asked, without the prefix."""

@@ -134,11 +134,10 @@ def _configuration() -> Iterator[Check]:
 
 
 def _models(root: Path | None) -> Iterator[Check]:
-    from llm_do.models.providers.key_files import ENV_FILE, with_keys
-    from llm_do.runtime.session.provider_keys import project_keys
+    from llm_do.models.providers.env_files import ENV_FILE, keys_of, with_variables
+    from llm_do.runtime.record.project_variables import file_variables
 
-    keys = project_keys(root)
-    environ = with_keys(os.environ, keys)
+    environ = with_variables(os.environ, keys_of(file_variables(root)))
     from llm_do.models.catalog import available_models
     from llm_do.models.providers.model_names import PROVIDERS, find_name_fault
 
@@ -209,10 +208,11 @@ def _encoding() -> Check:
 
 def _project(root: Path, describe: Callable[[str], str] | None) -> Iterator[Check]:
     yield Check("project", "ok", str(root))
+    yield from _env_file(root)
     from llm_do.files.local_folder import FOLDER, NOT_LINKED, is_linked
 
     if (store := _stated_database(root)) is not None:
-        yield _database(store, describe)
+        yield _database(root, store, describe)
     elif is_linked(root):
         yield Check("store", "note", f"{root / FOLDER} is a link", f"Runs work but aren't recorded. {NOT_LINKED}")
         yield _clock(root)
@@ -260,21 +260,45 @@ def _servers(root: Path) -> Iterator[Check]:
     from llm_do.linker.checks.server_checks import find_program
     from llm_do.linker.sources.project_files import read_project
     from llm_do.linker.sources.project_root import locate_project
+    from llm_do.runtime.record.project_variables import project_variables
 
     try:
         manifest = read_project(locate_project(root)).manifest
     except UsageError:
         return
+    variables = project_variables(root)
     for name, config in manifest.toolsets.items() if manifest is not None else ():
         if not isinstance(config, McpConfig):
             continue
         if config.command is None:
             yield Check(f"server {name}", "ok", f"{config.url} (not contacted)")
-        elif found := find_program(config.command[0], config.env, root):
+        elif found := find_program(config.command[0], config.env, root, variables):
             yield Check(f"server {name}", "ok", f"{found} (not started)")
         else:
             hint = "Install it, or write the path that leads to it; `llm-do check` says where."
             yield Check(f"server {name}", "note", f"there is no program {config.command[0]!r}", hint)
+
+
+def _env_file(root: Path) -> Iterator[Check]:
+    """The names of the variables in the project's `.env`, if there is one."""
+    from llm_do.files.unreviewed import is_unreviewed
+    from llm_do.models.providers.env_files import ENV_FILE
+    from llm_do.runtime.record.project_variables import file_variables
+
+    if not (root / ENV_FILE).exists():
+        return
+    if is_unreviewed(root, ENV_FILE):
+        hint = f"Look at it, then `llm-do approvals accept {ENV_FILE}`, or delete it."
+        yield Check(ENV_FILE, "note", "not read: a model's tool made it, and no one has agreed to it", hint)
+        return
+    names = sorted(file_variables(root))
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    text = f"for keys and ${{NAME}}: {', '.join(names[:_NAMED])}{more}" if names else "no variables"
+    yield Check(ENV_FILE, "ok", text)
+
+
+_NAMED = 12
+"""Variables of a file that are named."""
 
 
 def _stated_database(root: Path) -> str | None:
@@ -291,16 +315,17 @@ def _stated_database(root: Path) -> str | None:
     return store if is_database(store) else None
 
 
-def _database(store: str, describe: Callable[[str], str] | None) -> Check:
+def _database(root: Path, store: str, describe: Callable[[str], str] | None) -> Check:
     """The project's database, if one is reached there."""
     from llm_do.errors import LlmDoError
     from llm_do.project.store_location import expand
+    from llm_do.runtime.record.project_variables import project_variables
 
     if describe is None:
         hint = "`llm-do trust` trusts it, and the database is then looked at."
         return Check("store", "note", "a database (not contacted, because the folder isn't trusted)", hint)
     try:
-        return Check("store", "ok", describe(expand(store, os.environ)))
+        return Check("store", "ok", describe(expand(store, project_variables(root))))
     except LlmDoError as error:
         return Check("store", "bad", error.message, error.hint or "")
 

@@ -69,3 +69,20 @@ def test_the_working_directory_counts_unless_it_is_the_projects(
     assert [each.text for each in survey.reaches] == [f"filesystem_cwd_ro: reads files in {tmp_path.resolve()}"]
     monkeypatch.chdir(tmp_path / "clone" / "below")
     assert not survey_of(tmp_path / "clone", {"type": "memory"}, "filesystem_cwd_ro").runs_something
+
+
+def test_what_the_folders_own_variables_make_of_a_server_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("SERVER", "SERVER_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "clone").mkdir()
+    (tmp_path / "clone" / "run.sh").write_text("echo theirs\n")
+    (tmp_path / "clone" / ".env").write_text("SERVER=./run.sh\nSERVER_TOKEN=secret-0123456789\nHOME=/theirs\n")
+
+    survey = survey_of(
+        tmp_path / "clone", {"type": "mcp", "command": ["${SERVER}", "${SERVER_TOKEN}", "${HOME}", "${NONE:-x}"]}
+    )
+
+    assert [each.text for each in survey.servers] == ["own: ./run.sh ${SERVER_TOKEN} ${HOME} ${NONE:-x}"]
+    assert [each.text for each in survey.programs] == ["run.sh"]

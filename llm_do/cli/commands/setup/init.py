@@ -83,10 +83,10 @@ def _models(root: Path, named: str | None) -> list[str]:
     import os
 
     from llm_do.models.aliases import known_aliases, resolve_aliases
-    from llm_do.models.providers.key_files import with_keys
+    from llm_do.models.providers.env_files import keys_of, with_variables
     from llm_do.models.providers.model_names import check_model_name, default_model
     from llm_do.models.user_config import load_user_config
-    from llm_do.runtime.session.provider_keys import project_keys
+    from llm_do.runtime.record.project_variables import file_variables
 
     if named is not None:
         models = resolve_aliases(named)
@@ -96,7 +96,7 @@ def _models(root: Path, named: str | None) -> list[str]:
     configured = resolve_aliases(load_user_config().model)
     if configured:
         return list(configured)
-    found = default_model(with_keys(os.environ, project_keys(root)))
+    found = default_model(with_variables(os.environ, keys_of(file_variables(root))))
     return [found] if found is not None else []
 
 

@@ -69,11 +69,11 @@ def _surroundings() -> tuple[dict[str, str], dict[str, str | list[str]]]:
     from llm_do.errors import LlmDoError
     from llm_do.linker.sources.project_root import find_project
     from llm_do.linker.sources.stated_settings import stated_aliases
-    from llm_do.models.providers.key_files import with_keys
-    from llm_do.runtime.session.provider_keys import project_keys
+    from llm_do.models.providers.env_files import keys_of, with_variables
+    from llm_do.runtime.record.project_variables import file_variables
 
     try:
         location = find_project(Path.cwd())
     except (LlmDoError, OSError):
-        return with_keys(os.environ, project_keys(None)), {}
-    return with_keys(os.environ, project_keys(location.root)), stated_aliases(location)
+        return dict(os.environ), {}
+    return with_variables(os.environ, keys_of(file_variables(location.root))), stated_aliases(location)

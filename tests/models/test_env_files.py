@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from llm_do import Project, Runtime, UsageError
-from llm_do.models.providers.key_files import read_keys, with_keys
+from llm_do.models.providers.env_files import keys_of, read_variables, with_variables
 from llm_do.models.providers.provider_models import address_of
+from llm_do.runtime.record.project_variables import file_variables
 from llm_do.runtime.record.redaction import redactor
 
 FILE = """\ufeff
@@ -34,8 +35,11 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_only_keys_are_read_as_shells_and_other_tools_read_them(project: Path) -> None:
-    assert read_keys(project) == {
+def test_lines_are_read_as_shells_and_other_tools_read_them_and_models_take_keys_alone(project: Path) -> None:
+    found = read_variables(project)
+
+    assert found["LLM_DO_MODEL"] == "openai:gpt-5"
+    assert keys_of(found) == {
         "OPENAI_API_KEY": "sk-plain",
         "ANTHROPIC_API_KEY": "sk # quoted",
         "XAI_API_KEY": 'sk-"double"',
@@ -45,29 +49,33 @@ def test_only_keys_are_read_as_shells_and_other_tools_read_them(project: Path) -
 def test_a_named_file_comes_before_the_projects_and_the_environment_before_both(project: Path) -> None:
     (project / "other").write_text("OPENAI_API_KEY=other\r\n")
 
-    keys = read_keys(project, str(project / "other"))
+    keys = read_variables(project, str(project / "other"))
 
     assert (keys["OPENAI_API_KEY"], keys["ANTHROPIC_API_KEY"]) == ("other", "sk # quoted")
-    assert with_keys({"OPENAI_API_KEY": "own", "XAI_API_KEY": ""}, keys)["OPENAI_API_KEY"] == "own"
-    assert with_keys({"XAI_API_KEY": ""}, keys)["XAI_API_KEY"] == 'sk-"double"'
+    assert with_variables({"OPENAI_API_KEY": "own", "XAI_API_KEY": ""}, keys)["OPENAI_API_KEY"] == "own"
+    assert with_variables({"XAI_API_KEY": ""}, keys)["XAI_API_KEY"] == 'sk-"double"'
 
 
 def test_a_named_file_has_to_be_readable_and_the_projects_need_not_be(tmp_path: Path) -> None:
-    (tmp_path / ".env").mkdir()
+    os.mkfifo(tmp_path / ".env")
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
 
-    assert read_keys(tmp_path) == {}
+    assert read_variables(tmp_path) == {}
     with pytest.raises(UsageError, match="can't be read: No such file"):
-        read_keys(tmp_path, str(tmp_path / "missing"))
+        read_variables(tmp_path, str(tmp_path / "missing"))
     with pytest.raises(UsageError, match="not text in UTF-8"):
-        read_keys(tmp_path, str(tmp_path / "binary"))
+        read_variables(tmp_path, str(tmp_path / "binary"))
 
 
 def test_a_run_uses_the_key_and_nothing_else_sees_it(project: Path) -> None:
     runtime = Runtime(Project.load(project))
 
     assert runtime.pool.get("openai:gpt-5").base_url.startswith("https://api.openai.com")  # type: ignore[attr-defined]
-    assert address_of("openai", None, keys=read_keys(project)).key == "sk-plain"
+    assert (runtime.pool.environment.get("OPENAI_BASE_URL"), runtime.pool.environment["PATH"]) == (
+        None,
+        os.environ["PATH"],
+    )
+    assert address_of("openai", None, keys=keys_of(read_variables(project))).key == "sk-plain"
     assert "OPENAI_API_KEY" not in os.environ
     assert redactor()('"sk-plain"') == '"[redacted OPENAI_API_KEY]"'
 
@@ -81,3 +89,14 @@ def test_a_runtime_reads_another_file_when_told(project: Path) -> None:
     assert runtime.pool.environment["OPENAI_API_KEY"] == "sk-other-key"
     with pytest.raises(UsageError, match="env file"):
         Runtime(Project.load(project), env_file="missing")
+
+
+def test_secrets_of_several_projects_are_redacted_although_their_variables_have_one_name(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / ".env").write_text(f"DB_PASSWORD=secret-of-{name}\nREGION=secret-of-none\n")
+        file_variables(tmp_path / name)
+
+    hidden = redactor()('"secret-of-one secret-of-two secret-of-none"')
+
+    assert hidden == '"[redacted DB_PASSWORD] [redacted DB_PASSWORD] secret-of-none"'
