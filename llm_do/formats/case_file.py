@@ -32,7 +32,7 @@ from llm_do.formats.validation.fields import (
     text_or_list,
     text_or_object,
 )
-from llm_do.formats.validation.output_schema import check_output
+from llm_do.formats.validation.output_schema import check_schema
 from llm_do.formats.validation.regexes import regex_fault, unreadable_patterns
 from llm_do.formats.validation.validator import Parsed, parse_result, report_exclusive_keys, validate
 from llm_do.policy.pattern import PatternError, parse_pattern
@@ -306,7 +306,7 @@ def _expect_rules(node: Node, loc: KeyPath) -> Iterator[Diagnostic]:
 
 def _content_rules(node: Node, loc: KeyPath) -> Iterator[Diagnostic]:
     yield from regex_fault(node, (*loc, "matches"))
-    yield from check_output(node, (*loc, "schema"))
+    yield from check_schema(node, (*loc, "schema"))
     values = node.at((*loc, "json"))
     for path in values.entries if values is not None else ():
         try:

@@ -1,4 +1,4 @@
-"""Checking the JSON Schema in an agent's `output`, with its locations in the file.
+"""Checking JSON Schemas, an agent's `output` above all, with their locations in the file.
 
 jsonschema is imported only when there is a schema to check.
 """
@@ -17,32 +17,52 @@ from llm_do.formats.syntax.source import AmbiguousScalar, KeyPath, Node, format_
 if TYPE_CHECKING:
     from jsonschema import ValidationError
 
-__all__ = ["check_output"]
+__all__ = ["check_output", "check_schema"]
 
 _MOST = 20
 _PREFIX = "#/$defs/"
 _DEFINITION = re.compile(r"#/\$defs/[^/%]+")
 
 
-def check_output(root: Node, loc: KeyPath) -> list[Diagnostic]:
+def check_schema(root: Node, loc: KeyPath) -> list[Diagnostic]:
     """Check a JSON Schema against its metaschema, and its references.
 
     Example:
         >>> from llm_do.formats.syntax.json_nodes import parse_json
         >>> node = parse_json('{"output": {"type": "objekt"}}', "a.json").node
-        >>> check_output(node, ("output",))[0].column
+        >>> check_schema(node, ("output",))[0].column
         21
     """
+    node = _written(root, loc)
+    if node is None:
+        return []
+    schema = cast("dict[str, object]", node.data())
+    return [*_against_metaschema(node, schema, loc), *_references(node, schema, loc)][:_MOST]
+
+
+def check_output(root: Node, loc: KeyPath) -> list[Diagnostic]:
+    """Check the JSON Schema of an output, which a model is sent and PydanticAI reads.
+
+    Example:
+        >>> from llm_do.formats.syntax.json_nodes import parse_json
+        >>> node = parse_json('{"output": {"type": "array"}}', "a.json").node
+        >>> [len(check(node, ("output",))) for check in (check_schema, check_output)]
+        [0, 1]
+    """
+    found = check_schema(root, loc)
+    node = _written(root, loc)
+    if found or node is None:
+        return found
+    schema = cast("dict[str, object]", node.data())
+    return ([*_indirect(node, loc)] or [*_circles(node, loc), *_kind(node, schema, loc)])[:_MOST]
+
+
+def _written(root: Node, loc: KeyPath) -> Node | None:
+    """A schema that can be checked: one whose values are reported as ambiguous already has no known meaning."""
     node = root.at(loc)
     if node is None or node.kind != "mapping":
-        return []
-    if any(isinstance(below.scalar, AmbiguousScalar) for _, below in node.walk()):
-        return []  # reported already, and its meaning is unknown
-    schema = cast("dict[str, object]", node.data())
-    found = [*_against_metaschema(node, schema, loc), *_references(node, schema, loc)]
-    if not found:
-        found = [*_circles(node, loc), *_kind(node, schema, loc)]
-    return found[:_MOST]
+        return None
+    return None if any(isinstance(below.scalar, AmbiguousScalar) for _, below in node.walk()) else node
 
 
 def _against_metaschema(node: Node, schema: dict[str, object], loc: KeyPath) -> Iterable[Diagnostic]:
@@ -82,7 +102,11 @@ def _references(node: Node, schema: dict[str, object], loc: KeyPath) -> Iterable
             yield problems.outside_reference(format_key_path((*loc, *path))).at(below.place)
         elif reference[1:] not in anchors and not _pointer(schema, reference[1:]):
             yield problems.dangling_reference(format_key_path((*loc, *path)), reference[:60]).at(below.place)
-        elif path[-1] == "$ref" and not _DEFINITION.fullmatch(reference):
+
+
+def _indirect(node: Node, loc: KeyPath) -> Iterable[Diagnostic]:
+    for path, below, reference in _each_reference(node):
+        if path[-1] == "$ref" and not _DEFINITION.fullmatch(reference):
             yield problems.indirect_reference(format_key_path((*loc, *path)), reference[:60]).at(below.place)
 
 
