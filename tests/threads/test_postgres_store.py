@@ -66,6 +66,28 @@ async def lost(store: PostgresStore, owner: str) -> None:
 # -- connections
 
 
+def test_a_connection_that_breaks_while_a_store_is_opened_is_opened_again(postgres: Server, url: str) -> None:
+    store, key = PostgresStore(url), target_of(url).lock_key("writes")
+    waiting = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'advisory'"
+
+    async def work() -> str:
+        with psycopg.connect(
+            host=str(postgres.folder), port=postgres.port, user="postgres", dbname="postgres"
+        ) as other:
+            other.execute(f"SELECT pg_advisory_lock({key})".encode())
+            saved = asyncio.ensure_future(store.save_thread(ThreadRecord("a"), expected=None))
+            async with asyncio.timeout(60):
+                while not (pids := await asyncio.to_thread(postgres.query, waiting)):  # noqa: ASYNC110 (it's another's)
+                    await asyncio.sleep(0.01)
+            await asyncio.to_thread(postgres.query, f"SELECT pg_terminate_backend({pids[0][0]}, 5000)")
+        await saved
+        found = [each.id for each in await store.threads()]
+        await store.aclose()
+        return found
+
+    assert done(work()) == ["a"]
+
+
 def test_a_connection_that_breaks_between_writes_is_opened_again(postgres: Server, url: str) -> None:
     store = PostgresStore(url)
 
@@ -375,6 +397,8 @@ def test_a_restart_under_load_loses_and_repeats_nothing(monkeypatch: pytest.Monk
                 await asyncio.to_thread(server.control, "restart", "-m", mode)
 
         async def work() -> list[Any]:
+            for store in stores:
+                await store.observations(Filter(run_id="none"))  # a server that can't be reached at first is an error
             runs = [one_run(store, f"{number}-{each}") for number, store in enumerate(stores) for each in range(12)]
             ends = await asyncio.gather(*runs, restarts(), return_exceptions=True)
             kept = [len(await stores[0].observations(Filter(run_id=f"{n}-{e}"))) for n in range(3) for e in range(12)]

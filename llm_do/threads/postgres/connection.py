@@ -212,7 +212,8 @@ def connect(target: Target) -> PostgresConnection:
     with translate_postgres_errors(target.name):
         connection = PostgresConnection(target)
         try:
-            connection.prepare()
+            # Whatever it has done before the connection is lost is done, or isn't in the store at all.
+            connection.carry_out(connection.prepare, writes=True)
         except BaseException:
             connection.close()
             raise
