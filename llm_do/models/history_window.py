@@ -88,7 +88,7 @@ class HistoryWindow:
             return  # a message that is there twice marks no place
         self._take(history, [(start, end - 2) for start, end in runs if end - 2 - start >= FEWEST])
 
-    def whole(
+    def restore(
         self, messages: list[ModelMessage], prepared: Callable[[list[ModelMessage]], list[ModelMessage]]
     ) -> list[ModelMessage]:
         """Return what a model is sent for the messages that PydanticAI has prepared; the history is whole from here on.

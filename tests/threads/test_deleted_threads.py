@@ -25,7 +25,12 @@ FILES = {
 @pytest.fixture
 def desk(tmp_path: Path) -> Path:
     """A project in which runs of three threads have changed files."""
-    root = tmp_path / "desk"
+    return write_desk(tmp_path)
+
+
+def write_desk(folder: Path) -> Path:
+    """Write the project, in which nothing has run yet."""
+    root = folder / "desk"
     root.mkdir()
     for name, text in FILES.items():
         (root / name).write_text(text)

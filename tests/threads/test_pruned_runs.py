@@ -20,7 +20,7 @@ from llm_do.threads.sql.sql_store import SqlStore
 from tests.cli.cli_processes import run_forked
 from tests.support.runs import agent
 from tests.support.scripted import script
-from tests.threads.test_deleted_threads import FILES, kept_files, write_files
+from tests.threads.test_deleted_threads import kept_files, write_desk, write_files
 from tests.threads.thread_support import done, on_thread, prompts, runtime_on, stored_messages
 
 MONTH = 30 * 86400.0
@@ -160,10 +160,7 @@ def test_a_batch_that_is_mapped_again_meanwhile_is_left_alone(store: SqlStore) -
 @pytest.fixture
 def desk(tmp_path: Path) -> Path:
     """A project whose runs have changed files, all of them long ago but the last."""
-    root = tmp_path / "desk"
-    root.mkdir()
-    for name, text in FILES.items():
-        (root / name).write_text(text)
+    root = write_desk(tmp_path)
     write_files(root)
     store = open_store(root)
     runs = sorted(done(store.runs()), key=lambda run: run.started)

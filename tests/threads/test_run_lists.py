@@ -15,7 +15,7 @@ from tests.support.scripted import call, script
 from tests.threads.thread_support import add, done, runtime_on
 
 CHEAP = Usage(1, 0, 100, 10, 0.01)
-DEAR = Usage(2, 0, 1000, 500, 0.75)
+COSTLY = Usage(2, 0, 1000, 500, 0.75)
 UNPRICED = Usage(1, 0, 40, 2)
 DAY = 86_400.0
 NOON = 1_795_867_200.0
@@ -33,7 +33,9 @@ def filled(store: ThreadStore) -> ThreadStore:
     async def fill() -> None:
         row = SpentRow
         await add_run(store, "a", "main", NOON, "completed", row("main", "small", CHEAP), row("main", "small", CHEAP))
-        await add_run(store, "b", "main", NOON + DAY, "failed", row("main", "big", DEAR), row("helper", "small", CHEAP))
+        await add_run(
+            store, "b", "main", NOON + DAY, "failed", row("main", "big", COSTLY), row("helper", "small", CHEAP)
+        )
         await add_run(store, "c", "other", NOON + DAY, "denied", row("helper", "local", UNPRICED))
 
     done(fill())
@@ -64,7 +66,7 @@ def test_a_run_has_its_models_and_usage(filled: ThreadStore) -> None:
 
     assert [(run.models, run.usage) for run in runs] == [
         (("local",), UNPRICED),
-        (("big", "small"), DEAR + CHEAP),
+        (("big", "small"), COSTLY + CHEAP),
         (("small",), CHEAP + CHEAP),
     ]
 

@@ -1,4 +1,4 @@
-"""A run is named by its id or its beginning; of what names none, or several, each is said for itself."""
+"""A run is named by its id or by its beginning; where none or several match, the error says which of the two it is."""
 
 from __future__ import annotations
 

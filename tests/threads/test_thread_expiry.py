@@ -19,7 +19,7 @@ from llm_do.threads.sql.sql_store import SqlStore
 from tests.cli.cli_processes import run_forked
 from tests.support.runs import agent, project_of
 from tests.support.scripted import script
-from tests.threads.test_deleted_threads import FILES, kept_files, write_files
+from tests.threads.test_deleted_threads import FILES, kept_files, write_desk, write_files
 from tests.threads.test_pruned_runs import MONTH, TABLES, cutoff, rows_in
 from tests.threads.thread_support import done, on_thread, prompts, runtime_on, stored_messages, talk
 
@@ -55,25 +55,25 @@ def count(store: SqlStore, table: str) -> int:
 
 
 def test_a_run_deletes_the_threads_that_no_one_has_continued_and_says_so(store: SqlStore) -> None:
-    said: list[str] = []
+    warnings: list[str] = []
     first = runtime_on(store, agent("main", script("x")))
     on_thread(first, "one", thread="old")
     on_thread(first, "two", thread="ann's", user="ann")
     on_thread(first, "three", thread="young")
     make_old(store, "old", "ann's")
-    on_thread(limited_runtime(store, None, said), "four", thread="other")
-    assert (threads_in(store), said) == (["ann's", "old", "other", "young"], [])
+    on_thread(limited_runtime(store, None, warnings), "four", thread="other")
+    assert (threads_in(store), warnings) == (["ann's", "old", "other", "young"], [])
 
-    limited = limited_runtime(store, 30, said)
+    limited = limited_runtime(store, 30, warnings)
     on_thread(limited, "five", thread="other")
 
     assert threads_in(store) == ["other", "young"]
-    assert said == ["deleted 2 threads that weren't continued for 30 days (threads.keep_days)"]
+    assert warnings == ["deleted 2 threads that weren't continued for 30 days (threads.keep_days)"]
     assert done(store.observations(Filter(thread_id="old"))) == []
     assert {run.thread_id for run in done(store.runs())} == {"other", "young"}
     assert prompts(stored_messages(store, "other")) == ["four", "five"]
     on_thread(limited, "six", thread="other")
-    assert len(said) == 1
+    assert len(warnings) == 1
 
 
 def test_a_store_without_old_threads_is_empty_afterwards(store: SqlStore) -> None:
@@ -169,8 +169,8 @@ def test_the_end_of_a_run_does_not_wait_for_all_of_many_threads(
     from llm_do.threads import expiry
 
     monkeypatch.setattr(expiry, "PATIENCE", 0.0)
-    said: list[str] = []
-    runtime = limited_runtime(store, 1, said)
+    warnings: list[str] = []
+    runtime = limited_runtime(store, 1, warnings)
     done(talk(store, 1, thread="old"))
     make_old(store, "old")
     on_thread(runtime, "a", thread="t")
@@ -179,7 +179,7 @@ def test_the_end_of_a_run_does_not_wait_for_all_of_many_threads(
     monkeypatch.setattr(expiry, "PATIENCE", 60.0)
     on_thread(runtime, "b", thread="t")
     assert threads_in(store) == ["t"]
-    assert said == ["deleted 1 thread that wasn't continued for a day (threads.keep_days)"]
+    assert warnings == ["deleted 1 thread that wasn't continued for a day (threads.keep_days)"]
 
 
 def test_a_run_is_as_it_was_if_old_threads_cannot_be_deleted(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,25 +188,25 @@ def test_a_run_is_as_it_was_if_old_threads_cannot_be_deleted(store: SqlStore, mo
     async def full(*_: Any, **__: Any) -> int:
         raise StoreError("the disk is full")
 
-    said: list[str] = []
-    runtime = limited_runtime(store, 1, said)
+    warnings: list[str] = []
+    runtime = limited_runtime(store, 1, warnings)
     monkeypatch.setattr(SqlStore, "prune_threads", full)
 
     (result,) = on_thread(runtime, "a", thread="t")
 
-    assert (result.status, said) == ("completed", ["old threads aren't deleted: the disk is full"])
+    assert (result.status, warnings) == ("completed", ["old threads aren't deleted: the disk is full"])
 
 
 def test_a_store_that_deletes_no_old_threads_is_named_once() -> None:
     class OtherStore:
         """A store of an application's own."""
 
-    said: list[str] = []
-    expiry = ThreadExpiry(30, said.append)
+    warnings: list[str] = []
+    expiry = ThreadExpiry(30, warnings.append)
     for _ in range(2):
         done(expiry.delete_old_threads(cast("ThreadStore", OtherStore())))
 
-    assert said == ["threads.keep_days has no effect: OtherStore deletes no old threads"]
+    assert warnings == ["threads.keep_days has no effect: OtherStore deletes no old threads"]
 
 
 @pytest.mark.parametrize("days", [0, -1, True, "30", 1.5])
@@ -218,10 +218,7 @@ def test_days_that_make_no_sense_are_refused(days: Any) -> None:
 @pytest.fixture
 def desk(tmp_path: Path) -> Path:
     """A project that keeps threads for thirty days, with three of them: two are old."""
-    root = tmp_path / "desk"
-    root.mkdir()
-    for name, text in FILES.items():
-        (root / name).write_text(text)
+    root = write_desk(tmp_path)
     write_files(root)
     manifest = json.loads(FILES["project.json"])
     (root / "project.json").write_text(json.dumps({**manifest, "threads": {"keep_days": 30}}))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from llm_do.threads.sql.sql_store import SqlStore
 
 CHEAP = Usage(1, 0, 100, 10, 0.25)
-DEAR = Usage(2, 0, 1000, 500, 0.5)
+COSTLY = Usage(2, 0, 1000, 500, 0.5)
 UNPRICED = Usage(1, 0, 40, 2)
 
 
@@ -41,9 +41,9 @@ def test_a_thread_has_the_sum_of_its_own_runs(store: SqlStore) -> None:
     async def fill() -> None:
         for id, thread, user, usage in (
             ("a", "priced", None, CHEAP),
-            ("b", "priced", None, DEAR),
+            ("b", "priced", None, COSTLY),
             ("c", "priced", None, Usage()),  # it asked no model, so no price is missing
-            ("d", "priced", "ann", DEAR),
+            ("d", "priced", "ann", COSTLY),
             ("e", "mixed", None, CHEAP),
             ("f", "mixed", None, UNPRICED),
             ("g", "old", None, None),

@@ -171,7 +171,7 @@ def _servers(configs: Sequence[_Config], own: Mapping[str, str]) -> Iterator[Sur
 
 
 def _shown(text: str, own: Mapping[str, str]) -> str:
-    """A text with what the folder's own `.env` makes of it, which nobody would see otherwise; secrets stay names."""
+    """A text with what the folder's own `.env` makes of it, which isn't visible otherwise; secrets stay names."""
     hidden = {name for name, value in own.items() if is_secret(name, _PASSWORD.sub(r"\1...@", value))}
     return expand_known(text, {name: value for name, value in own.items() if name not in hidden})
 

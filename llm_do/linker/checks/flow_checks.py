@@ -206,32 +206,32 @@ class _Checker:
     faults: list[FlowFault]
     depth: int = 0
 
-    def output(self, tree: FlowTree, given: _Output) -> _Output:
+    def output(self, tree: FlowTree, before: _Output) -> _Output:
         """Return the output of steps, given their input."""
         if isinstance(tree, Reference):
             return self._member(tree.name)
         if isinstance(tree, Serial):
             for step in tree.steps:
-                given = self.output(step, given)
-            return given
+                before = self.output(step, before)
+            return before
         if isinstance(tree, Choice):
-            self._check(tree.when, given)
-            then = self.output(tree.then, given)
-            other = self.output(tree.other, given) if tree.other is not None else given
+            self._check(tree.when, before)
+            then = self.output(tree.then, before)
+            other = self.output(tree.other, before) if tree.other is not None else before
             return then if then == other else _Output()
         if isinstance(tree, Repeat):
             found = self.output(tree.body, _Output())
             self._check(tree.until, found)
             return found
         if isinstance(tree, ForEach):
-            kind = self._check(tree.items, given).get("type")
+            kind = self._check(tree.items, before).get("type")
             if isinstance(kind, str) and kind not in ("array", "null"):
                 position = _condition_position(tree.items, 0, len(tree.items.text))
-                joined = tree.items.text.strip() == "output" and (given.outputs or {}).get("type") == "array"
+                joined = tree.items.text.strip() == "output" and (before.outputs or {}).get("type") == "array"
                 problem = problems.list_needed(tree.items.text, kind, joined=joined)
                 self.faults.append(FlowFault(problem, position))
             return self._joined([self.output(tree.body, _Output())], tree.on_error)
-        return self._joined([self.output(member, given) for member in tree.members], self.flow.on_error)
+        return self._joined([self.output(member, before) for member in tree.members], self.flow.on_error)
 
     def _joined(self, members: Sequence[_Output], on_error: str) -> _Output:
         """Return what is made of the outputs of parallel members, or of the items of a list."""
@@ -241,11 +241,11 @@ class _Checker:
         same = on_error == "cancel" and all(member.schema == first for member in members)
         return _Output(_TEXT, {"type": "array", "items": first} if same and first is not None else {"type": "array"})
 
-    def _check(self, condition: Condition, given: _Output) -> Mapping[str, Any]:
+    def _check(self, condition: Condition, before: _Output) -> Mapping[str, Any]:
         """Check an expression; return the schema of its value, which is empty if it isn't known."""
         from llm_do.formats.syntax.condition import read_condition
 
-        value, faults = read_condition(condition.text, given.schema, given.outputs)
+        value, faults = read_condition(condition.text, before.schema, before.outputs)
         for fault in faults:
             self.faults.append(FlowFault(fault.problem, _condition_position(condition, fault.start, fault.end)))
         return value

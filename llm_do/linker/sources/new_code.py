@@ -46,7 +46,7 @@ class NewCode:
     def hides_module(self, file: Path, *, listed: bool) -> bool:
         """Whether a module isn't found: no one has agreed to it, or it is data and the manifest doesn't list it.
 
-        So is one that doesn't count as code, and that nobody would be asked about: a shared library.
+        So is one that doesn't count as code, and that no one would be asked about: a shared library.
         """
         if self.leaves_out(file) or not (listed or is_python(file.name)):
             return True

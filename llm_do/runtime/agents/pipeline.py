@@ -205,7 +205,7 @@ def _is_prepared(node: Any, frame: CallFrame) -> bool:
 
 
 def _may_narrow(ctx: RunContext[Any]) -> bool:
-    """Whether nobody but the runtime and PydanticAI itself sees how a request is prepared."""
+    """Whether only the runtime and PydanticAI itself see how a request is prepared."""
     capabilities = [type(each) for each in ctx.capabilities.values()]
     if not all(kind is Pipeline or (kind.__name__ in OWN and _is_pydantic_ais(kind)) for kind in capabilities):
         return False

@@ -74,7 +74,7 @@ class EngineModel(WrapperModel):
         def prepared(history: list[ModelMessage]) -> list[ModelMessage]:
             return repair_messages(self.prepare_messages(repair_messages(history), parameters))
 
-        return window.whole(messages, prepared)
+        return window.restore(messages, prepared)
 
     async def _request(
         self,

@@ -333,8 +333,8 @@ class SqlStore:
     async def prune_threads(self, before: float, *, dry_run: bool = False, seconds: float | None = None) -> int:
         """Delete the threads that haven't been continued or changed since a time, each as `delete_thread` does.
 
-        A thread is kept as long as one of its runs goes on, waits for an answer or can be resumed. Other processes may
-        go on using the store.
+        A thread is kept as long as one of its runs is running, waits for an answer or can be resumed. Other processes
+        can use the store meanwhile.
 
         Args:
             before: Seconds since the epoch.

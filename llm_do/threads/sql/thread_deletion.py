@@ -74,7 +74,7 @@ def delete_thread(db: Database, record: ThreadRecord) -> list[str]:
 
 
 def count_old_threads(db: Database, before: float) -> int:
-    """Count the threads that haven't been changed since a time, and have no run that goes on or waits."""
+    """Count the threads that haven't been changed since a time, and have no run that is running or waits."""
     return int(db.execute(f"SELECT count(*) {_OLD}", (before,)).fetchone()[0])
 
 

@@ -74,8 +74,8 @@ def _misfits(schema: Mapping[str, Any], args: dict[str, Any]) -> list[str]:
     """What is wrong with the arguments; one that is left out may be any."""
     from llm_do.project.tools.argument_schemas import find_schema_faults
 
-    given = {key: value for key, value in schema.items() if key != "required"}
-    faults = "; ".join(find_schema_faults(given, args))
+    optional = {key: value for key, value in schema.items() if key != "required"}
+    faults = "; ".join(find_schema_faults(optional, args))
     before = "the arguments don't fit the tool's schema, so a run may refuse the call before it decides"
     return [f"{before}: {faults}"] if faults else []
 

@@ -61,14 +61,14 @@ class Seen:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.lengths: list[tuple[int, int]] = []
-        whole = HistoryWindow.whole
+        restore = HistoryWindow.restore
 
         def watched(window: HistoryWindow, messages: list[ModelMessage], prepared: Any) -> list[ModelMessage]:
-            found = whole(window, messages, prepared)
+            found = restore(window, messages, prepared)
             self.lengths.append((len(messages), len(found)))
             return found
 
-        monkeypatch.setattr(HistoryWindow, "whole", watched)
+        monkeypatch.setattr(HistoryWindow, "restore", watched)
 
 
 @pytest.fixture
