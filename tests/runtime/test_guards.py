@@ -157,3 +157,24 @@ def test_guards_are_declared_in_files_and_checked_when_they_are_linked(tmp_path:
     assert len(carry_out(Runtime(Project.load(tmp_path))).output) == 3
     file.write_text(f"{head}input_guards: ['guards.py:three', 'guards.py:last', 'guards.py:shrt']\n---\nHelp.\n")
     assert [(item.line, item.column) for item in check_project(tmp_path).diagnostics] == [(4, 16), (4, 35), (4, 53)]
+
+
+def test_a_guard_that_changes_what_it_got_has_to_return_it() -> None:
+    class Order(AgentArgs):
+        items: list[str]
+
+    def drop(order: Order) -> None:
+        order.items.clear()
+
+    def add(order: Order) -> Order:
+        order.items.append("milk")
+        return order
+
+    refused = run_spec(agent("main", script(echo), input_model=Order, input_guards=[drop]), {"items": ["tea"]})
+    assert error_of(refused, EntryError).message == (
+        "the guard drop returned None, and has changed the input of main in place"
+    )
+    runtime = runtime_of([agent("main", script(echo), input_model=Order, input_guards=[add])])
+    log = heard(runtime, "guard")
+    assert carry_out(runtime, {"items": ["tea"]}).output == '{"items":["tea","milk"]}'
+    assert [event.to_dict()["replacement"] for event in log.events] == [{"items": ["tea", "milk"]}]

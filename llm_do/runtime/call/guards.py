@@ -14,6 +14,7 @@ from pydantic import BaseModel, PydanticUserError, TypeAdapter, ValidationError
 from llm_do.concurrency.run_end import reraise_if_cancelled
 from llm_do.concurrency.worker_threads import call_function
 from llm_do.errors import EntryError, GuardError, InputError, LlmDoError
+from llm_do.models.message_copies import copy_data, is_unchanged, take_snapshot
 from llm_do.project.faults import find_fault, project_error
 from llm_do.project.functions import input_annotation
 from llm_do.project.inputs import PromptInput, to_input
@@ -40,8 +41,9 @@ async def guard_input(ctx: CallContext, guards: Sequence[Guard]) -> None:
     for guard in guards:
         given = ctx.frame.input
         is_text = isinstance(given, PromptInput) and input_annotation(guard) is str
-        found = await _called(guard, given.input if is_text and isinstance(given, PromptInput) else given, ctx, "input")
-        if found is None or found is given:
+        shown = given.input if is_text and isinstance(given, PromptInput) else given
+        found = await _replacement(guard, shown, ctx, "input")
+        if found is None:
             continue
         try:
             ctx.frame.input = _input(given, found)
@@ -58,8 +60,8 @@ async def guard_output(ctx: CallContext, guards: Sequence[Guard], output: Any, o
         EntryError: A guard has failed, or returned what isn't an output of the agent.
     """
     for guard in guards:
-        found = await _called(guard, output, ctx, "output")
-        if found is None or found is output:
+        found = await _replacement(guard, output, ctx, "output")
+        if found is None:
             continue
         try:
             output = _output(output_type, found)
@@ -86,6 +88,20 @@ def _output(output_type: Any, found: object) -> Any:
     except PydanticUserError:  # a description of outputs that only PydanticAI knows, such as several types
         return found
     return adapter.validate_python(found)
+
+
+async def _replacement(guard: Guard, value: object, ctx: CallContext, side: Side) -> Any:
+    """Show a guard a copy of a value, and return what takes its place; None if it stays."""
+    shown = copy_data(value)
+    before = take_snapshot(shown)
+    found = await _called(guard, shown, ctx, side)
+    if found is None and not is_unchanged(shown, before):
+        raise EntryError(
+            f"the guard {_name(guard)} returned None, and has changed the {side} of {ctx.frame.config.name} in place",
+            agent_path=ctx.path,
+            hint=f"Return the changed {side}, so that it takes the place of the one before.",
+        )
+    return None if is_unchanged(found, before) else found
 
 
 async def _called(guard: Guard, value: object, ctx: CallContext, side: Side) -> Any:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from llm_do.machines.machine import ToolkitState
     from llm_do.models.history_window import HistoryWindow
+    from llm_do.models.message_copies import MessageCopies
     from llm_do.project.agent_spec import AgentSpec
     from llm_do.runtime.context.history_compaction import Compaction
     from llm_do.runtime.record.exchanges import Purpose
@@ -122,6 +123,7 @@ class CallFrame:
         readers: Read its requests for the run's record, by who makes them.
         deps: The dependencies that its agent was given, in a tuple; None for none of its own.
         replaced: In a durable run, the messages that each hook returned last, as JSON data.
+        copies: The copies that each hook gets of the messages before a request, by its number.
     """
 
     config: CallConfig
@@ -153,6 +155,7 @@ class CallFrame:
     readers: dict[Purpose, RequestReader] = field(default_factory=dict["Purpose", "RequestReader"])
     deps: tuple[object] | None = None
     replaced: dict[str, list[dict[str, Any]]] = field(default_factory=dict[str, list[dict[str, Any]]])
+    copies: dict[int, MessageCopies] = field(default_factory=dict[int, "MessageCopies"])
 
     def begin_turn(self, history: Sequence[ModelMessage], active: str | None) -> Turn:
         """Begin the turn of an entry's conversation; the states of its toolkits are there already."""

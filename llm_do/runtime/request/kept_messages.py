@@ -7,9 +7,12 @@ kept of that is a slice of the list before, so that the store doesn't grow with 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-__all__ = ["Message", "join_messages", "split_messages"]
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage
+
+__all__ = ["Message", "find_new", "join_messages", "split_messages"]
 
 NEAR = 100
 """Messages that a hook may leave out between one request and the next, for the others to be found."""
@@ -55,7 +58,24 @@ def join_messages(kept: Sequence[Message | list[int]], before: Sequence[Message]
     return messages
 
 
-def _place(message: Message, before: Sequence[Message], expected: int) -> int | None:
+def find_new(messages: Sequence[ModelMessage], before: Sequence[ModelMessage]) -> list[ModelMessage]:
+    """Return the messages of a list that aren't in the list before, or not near where they were expected there."""
+    # Most are the same objects: comparing each with all of a long history would take seconds.
+    own = {id(message): place for place, message in enumerate(before)}
+    new: list[ModelMessage] = []
+    expected = 0
+    for message in messages:
+        place = own.get(id(message))
+        if place is None:
+            place = _place(message, before, expected)
+        if place is None:
+            new.append(message)
+        else:
+            expected = place + 1
+    return new
+
+
+def _place(message: object, before: Sequence[object], expected: int) -> int | None:
     """Where a message is in a list, from where it is expected on; None if it isn't near there."""
     near = range(expected, min(len(before), expected + NEAR))
     return next((place for place in near if before[place] == message), None)

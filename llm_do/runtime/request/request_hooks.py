@@ -1,13 +1,14 @@
 """What hooks replace of a request and of its response: the messages, settings and response that they return.
 
-In a durable run, what the hooks of a request came to is a step, so that they aren't called again when it is resumed.
+Hooks get copies: only what they return changes anything, and the record has that. In a durable run, what the hooks of a
+request came to is a step, so that they aren't called again when it is resumed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from operator import is_
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from pydantic import TypeAdapter, ValidationError
@@ -23,13 +24,14 @@ from pydantic_core import PydanticSerializationError
 
 from llm_do.errors import HookError
 from llm_do.formats.validation.fields import ModelSettings as DeclaredSettings
+from llm_do.models.message_copies import MessageCopies, copy_data, is_unchanged, take_snapshot
 from llm_do.models.pool import CONNECTION_SETTINGS
 from llm_do.project.faults import function_place
 from llm_do.runtime.context.emission import emit, ending_run, live_step, response_key
 from llm_do.runtime.context.hooks import HookPoint, RequestReplacement, hook_name
 from llm_do.runtime.record.events.model_events import HookEvent
 from llm_do.runtime.record.histories import find_unpaired_call
-from llm_do.runtime.request.kept_messages import Message, join_messages, split_messages
+from llm_do.runtime.request.kept_messages import Message, find_new, join_messages, split_messages
 from llm_do.text.json_data import to_json_data
 
 if TYPE_CHECKING:
@@ -42,7 +44,8 @@ __all__ = ["replace_request", "replace_response"]
 Hook: TypeAlias = Callable[..., object]
 
 MAY_RETURN = {
-    HookPoint.PRE_LLM_CALL: "Return None to send the request as it is, a list of messages, or a `RequestReplacement`.",
+    HookPoint.PRE_LLM_CALL: "Return None to send the request as it is, a list of messages, or a `RequestReplacement`; "
+    "`dataclasses.replace(message, parts=[...])` makes a changed message.",
     HookPoint.POST_LLM_CALL: "Return None to keep the response, or another `ModelResponse`, as "
     "`dataclasses.replace(response, parts=[...])` makes one.",
 }
@@ -100,10 +103,7 @@ class _Exchange:
         """Take over what a hook replaced, and return each thing's name with what events show of it."""
         shown: list[tuple[str, Any]] = []
         if change.messages is not None:
-            # Most are the same objects: comparing each with all of a long history would take seconds.
-            own = set(map(id, self.messages))
-            new = [each for each in change.messages if id(each) not in own and each not in self.messages]
-            shown.append(("messages", _dumped(new, strict=False)))
+            shown.append(("messages", _dumped(find_new(change.messages, self.messages), strict=False)))
             self.messages = change.messages
         if change.settings is not None:
             shown.append(("settings", to_json_data(change.settings)))
@@ -155,15 +155,19 @@ async def _replaced(ctx: CallContext, point: HookPoint, exchange: _Exchange) -> 
                 return exchange
             await live_step(ctx, key, lambda: f"the {point.value} hooks of request {ctx.frame.requests} of {ctx.path}")
     replaced: list[dict[str, Any]] = []
-    for function in ctx.frame.hooks.at(point):
-        change = await _call(ctx, function, point, exchange)
+    for number, function in enumerate(ctx.frame.hooks.at(point)):
+        if point is HookPoint.PRE_LLM_CALL:
+            copies = ctx.frame.copies.setdefault(number, MessageCopies())
+            change = await _call_before(ctx, function, exchange.messages, copies)
+        else:
+            change = await _call_after(ctx, function, exchange.response)
         if change is None:
             continue
         if durable is not None:
             try:
                 replaced.append(change.to_data(ctx.frame.replaced))
             except (ValueError, PydanticSerializationError) as error:
-                raise _fault(ctx, function, point, f"what can't be kept as JSON data: {error}") from error
+                raise _fault(ctx, function, point, f"returned what can't be kept as JSON data: {error}") from error
         _take_over(ctx, exchange, change)
     if durable is not None:
         durable.log.end(key, "code", {"path": ctx.path, "replaced": replaced})
@@ -176,23 +180,43 @@ def _take_over(ctx: CallContext, exchange: _Exchange, change: _Replaced) -> None
         emit(ctx, HookEvent, hook=change.hook, request=request, replaced=replaced, replacement=shown)
 
 
-async def _call(ctx: CallContext, function: Hook, point: HookPoint, exchange: _Exchange) -> _Replaced | None:
-    """Call one hook and read what it returns; None if it replaces nothing."""
-    hooks, agent = ctx.frame.hooks, ctx.frame.config.agent
-    if point is HookPoint.PRE_LLM_CALL:
-        given = list(exchange.messages)
-        found = await hooks.call_one(function, point, agent=agent, messages=given)
-        if found is given:
-            found = found if given != exchange.messages else None
-        return _request(ctx, function, found)
-    # A hook may keep the response and change it later: it gets a copy, and what is taken over is another one.
-    response = deepcopy(exchange.response)
-    found = await hooks.call_one(function, point, agent=agent, response=response)
-    if found is None and response != exchange.response:
-        raise _fault(ctx, function, point, "None, and has changed the response that it got")
-    if found is None or found == exchange.response:
+async def _call_before(
+    ctx: CallContext, function: Hook, messages: Sequence[ModelMessage], copies: MessageCopies
+) -> _Replaced | None:
+    """Call one hook before a request and read what it returns; None if it replaces nothing."""
+    point = HookPoint.PRE_LLM_CALL
+    before = await copies.of(messages)
+    given = list(before)
+    found = await ctx.frame.hooks.call_one(function, point, agent=ctx.frame.config.agent, messages=given)
+    changed = await copies.find_changed()
+    if changed is not None:
+        raise _fault(
+            ctx, function, point, f"has changed message {changed + 1} of the {len(before)} that it got, in place"
+        )
+    is_same_list = len(given) == len(before) and all(map(is_, given, before))
+    if found is None and not is_same_list:
+        raise _fault(ctx, function, point, "returned None, and has changed the list of messages that it got")
+    if found is given and is_same_list:
         return None
-    return _response(ctx, function, deepcopy(found), exchange.response)
+    change = _request(ctx, function, found)
+    if change is not None and change.messages is not None:
+        change.messages = copies.originals(change.messages)
+    return change
+
+
+async def _call_after(ctx: CallContext, function: Hook, response: ModelResponse | None) -> _Replaced | None:
+    """Call one hook after a response and read what it returns; None if it replaces nothing."""
+    assert response is not None
+    point = HookPoint.POST_LLM_CALL
+    # A hook may keep the response and change it later: it gets a copy, and what is taken over is another one.
+    given = copy_data(response)
+    before = take_snapshot(given)
+    found = await ctx.frame.hooks.call_one(function, point, agent=ctx.frame.config.agent, response=given)
+    if found is None and not is_unchanged(given, before):
+        raise _fault(ctx, function, point, "returned None, and has changed the response that it got")
+    if found is None or is_unchanged(found, before):
+        return None
+    return _response(ctx, function, copy_data(found), response)
 
 
 def _request(ctx: CallContext, function: Hook, found: object) -> _Replaced | None:
@@ -201,10 +225,10 @@ def _request(ctx: CallContext, function: Hook, found: object) -> _Replaced | Non
     if found is None:
         return None
     if not isinstance(found, RequestReplacement):
-        raise _fault(ctx, function, HookPoint.PRE_LLM_CALL, _kind(found))
+        raise _fault(ctx, function, HookPoint.PRE_LLM_CALL, f"returned {_kind(found)}")
     fault = _history_fault(found.messages) or _settings_fault(found.settings)
     if fault is not None:
-        raise _fault(ctx, function, HookPoint.PRE_LLM_CALL, fault)
+        raise _fault(ctx, function, HookPoint.PRE_LLM_CALL, f"returned {fault}")
     messages = None if found.messages is None else list(found.messages)
     settings = None if found.settings is None else dict(found.settings)
     if messages is None and not settings:
@@ -212,21 +236,20 @@ def _request(ctx: CallContext, function: Hook, found: object) -> _Replaced | Non
     return _Replaced(hook_name(function), messages, settings)
 
 
-def _response(ctx: CallContext, function: Hook, found: object, before: ModelResponse | None) -> _Replaced:
-    assert before is not None
+def _response(ctx: CallContext, function: Hook, found: object, before: ModelResponse) -> _Replaced:
     if not isinstance(found, ModelResponse):
-        raise _fault(ctx, function, HookPoint.POST_LLM_CALL, _kind(found))
+        raise _fault(ctx, function, HookPoint.POST_LLM_CALL, f"returned {_kind(found)}")
     if _unanswered(found) - _unanswered(before):
-        fault = "a response with a call of a provider's tool without its result"
+        fault = "returned a response with a call of a provider's tool without its result"
         raise _fault(ctx, function, HookPoint.POST_LLM_CALL, fault)
     # What the request used is what the provider says, whatever becomes of its response.
     return _Replaced(hook_name(function), response=replace(found, usage=before.usage))
 
 
-def _fault(ctx: CallContext, function: Hook, point: HookPoint, returned: str) -> HookError:
+def _fault(ctx: CallContext, function: Hook, point: HookPoint, fault: str) -> HookError:
     file, line = function_place(function, ctx.project.root)
     return HookError(
-        f"the hook {hook_name(function)} at {point.value} returned {returned}",
+        f"the hook {hook_name(function)} at {point.value} {fault}",
         hint=MAY_RETURN[point],
         file=file,
         line=line,
