@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from llm_do.errors import StoreError
+from llm_do.errors import LlmDoError, StoreError
 from llm_do.runtime.record.store.store_writes import Batch
 from llm_do.runtime.record.thread_store import ThreadStore
 from llm_do.text.exception_text import exception_text
@@ -122,9 +122,10 @@ class BatchWriter:
             )
         try:
             await self._store.write(batch)
-        except StoreError as error:
-            self._put_back(batch, error)
-            return error
+        except Exception as error:  # noqa: BLE001 (whoever waits must hear of it, whatever a store raises)
+            fault = error if isinstance(error, StoreError) else _unexpected(error)
+            self._put_back(batch, fault)
+            return fault
         self._when_written()
         return None
 
@@ -132,6 +133,15 @@ class BatchWriter:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+def _unexpected(error: Exception) -> StoreError:
+    if isinstance(error, LlmDoError):
+        return StoreError(error.message, hint=error.hint)
+    return StoreError(
+        f"what has happened can't be stored: {exception_text(error)}",
+        hint="the run continues without a record; see that it has only values that a store can hold",
+    )
 
 
 def _settle(waiter: asyncio.Future[None], error: StoreError | None) -> None:

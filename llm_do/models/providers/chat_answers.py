@@ -25,6 +25,9 @@ FINISH_REASONS = {
 
 TOKEN_COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
 
+MOST = 10**12
+"""The largest number that a server may mean."""
+
 
 class UnusableAnswerError(Exception):
     """An answer with status 200 that holds no answer.
@@ -88,26 +91,40 @@ def _envelope(data: Data, model: str) -> Data:
         **data,
         "id": _text(data.get("id")),
         "model": _text(data.get("model")) or model,
-        "created": int(created) if isinstance(created, int | float) else 0,
+        "created": _number(created),
         "usage": mend_usage(data.get("usage")),
     }
 
 
 def mend_usage(usage: object) -> Data | None:
-    """Return token counts as whole numbers; None if there are none.
+    """Return token counts as whole numbers, without those that can't be; None if there are none.
 
     Example:
         >>> mend_usage({"prompt_tokens": 3, "completion_tokens": None})
         {'prompt_tokens': 3, 'completion_tokens': 0, 'total_tokens': 3}
+        >>> mend_usage({"prompt_tokens": 3, "completion_tokens": -1, "prompt_tokens_details": {"cached_tokens": -1}})
+        {'prompt_tokens': 3, 'completion_tokens': 0, 'prompt_tokens_details': {'cached_tokens': 0}, 'total_tokens': 3}
     """
     if not isinstance(usage, dict):
         return None
-    counts = cast("Data", usage)
-    tokens = {name: int(count) if isinstance(count := counts.get(name), int | float) else 0 for name in TOKEN_COUNTS}
+    counts: Data = {
+        name: _details(cast("Data", count)) if isinstance(count, dict) else count
+        for name, count in cast("Data", usage).items()
+    }
+    tokens = {name: _number(counts.get(name)) for name in TOKEN_COUNTS}
     tokens["total_tokens"] = tokens["total_tokens"] or tokens["prompt_tokens"] + tokens["completion_tokens"]
     if not tokens["total_tokens"]:
         return None
     return {**counts, **tokens}
+
+
+def _details(counts: Data) -> Data:
+    return {name: _number(count) if isinstance(count, int | float) else count for name, count in counts.items()}
+
+
+def _number(value: object) -> int:
+    """A whole number; 0 for what isn't one, or is larger than any that a server means."""
+    return int(value) if isinstance(value, int | float) and 0 <= value <= MOST else 0
 
 
 def _choice(choice: Data) -> Data:

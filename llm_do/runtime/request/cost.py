@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from pydantic_ai.messages import ModelResponse
@@ -12,7 +13,7 @@ from llm_do.errors import BudgetError
 from llm_do.models.composites import component_models
 from llm_do.runtime.record.results import Usage
 
-__all__ = ["IN_PROCESS", "check_price", "highest_price", "is_free", "response_usage"]
+__all__ = ["IN_PROCESS", "check_price", "highest_price", "is_free", "possible_tokens", "response_usage"]
 
 IN_PROCESS = frozenset({"test", "function", "script", "local"})
 """Systems of models that run in this process, cost nothing, and count tokens as they like."""
@@ -21,7 +22,20 @@ IN_PROCESS = frozenset({"test", "function", "script", "local"})
 MOST_UNLISTED = 1000
 """Models without a price that are remembered: to find out that there is none takes as long as the rest of a request."""
 
+MOST_TOKENS = 10**12
+"""The most tokens that a response can have used: sums of such counts fit into every store."""
+
 _unlisted: set[tuple[str, str | None, str | None]] = set()
+
+
+def possible_tokens(count: object) -> int:
+    """A number of tokens as a provider reports it; 0, as if it didn't, if no request can have used so many.
+
+    Example:
+        >>> possible_tokens(12), possible_tokens(-12), possible_tokens(10**30), possible_tokens("12")
+        (12, 0, 0, 0)
+    """
+    return count if isinstance(count, int) and 0 <= count <= MOST_TOKENS else 0
 
 
 def response_usage(response: ModelResponse, tokens: RequestUsage | None = None) -> Usage:
@@ -33,10 +47,8 @@ def response_usage(response: ModelResponse, tokens: RequestUsage | None = None) 
     """
     if tokens is not None:
         response = replace(response, usage=tokens)
-    usage = response.usage
-    return Usage(
-        requests=1, input_tokens=usage.input_tokens, output_tokens=usage.output_tokens, cost_usd=_price(response)
-    )
+    read, written = possible_tokens(response.usage.input_tokens), possible_tokens(response.usage.output_tokens)
+    return Usage(requests=1, input_tokens=read, output_tokens=written, cost_usd=_price(response))
 
 
 def is_free(model: Model) -> bool:
@@ -82,6 +94,12 @@ def _listed(model: Model) -> bool:
 
 
 def _price(response: ModelResponse) -> float | None:
+    """What a response cost; None if that is unknown, or is no amount that a budget can count."""
+    price = _stated_price(response)
+    return price if price is not None and 0 <= price < math.inf else None
+
+
+def _stated_price(response: ModelResponse) -> float | None:
     if response.usage.cost is not None:
         return float(response.usage.cost)
     if not response.model_name:

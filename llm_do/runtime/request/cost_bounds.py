@@ -24,7 +24,7 @@ from pydantic_ai.usage import RequestUsage
 from llm_do._startup.frozen import frozen
 from llm_do.models.composites import component_models
 from llm_do.runtime.record.transport import OutgoingRequest
-from llm_do.runtime.request.cost import IN_PROCESS, highest_price
+from llm_do.runtime.request.cost import IN_PROCESS, highest_price, possible_tokens
 
 __all__ = ["CostBound", "cost_bound", "most_input_tokens"]
 
@@ -105,8 +105,8 @@ def most_input_tokens(messages: Sequence[ModelMessage], parameters: ModelRequest
     known, new = INSTRUCTIONS, messages
     for index in range(len(messages) - 1, -1, -1):
         message = messages[index]
-        if isinstance(message, ModelResponse) and message.usage.input_tokens > 0:
-            known += message.usage.input_tokens + message.usage.output_tokens
+        if isinstance(message, ModelResponse) and (read := possible_tokens(message.usage.input_tokens)):
+            known += read + possible_tokens(message.usage.output_tokens)
             new = messages[index + 1 :]
             break
     tools = [*parameters.function_tools, *parameters.output_tools]

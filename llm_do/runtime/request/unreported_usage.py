@@ -1,4 +1,7 @@
-"""What a request used where its provider doesn't say: estimated, so that budgets count it, with one warning."""
+"""What a request used where its provider doesn't say, or says what can't be: estimated, so that budgets count it.
+
+One warning a run and model says so.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from pydantic_ai.usage import RequestUsage
 from llm_do.models.composites import component_models
 from llm_do.models.token_estimates import estimate_request_tokens, estimate_response_tokens
 from llm_do.runtime.record.results import Usage
-from llm_do.runtime.request.cost import is_free, response_usage
+from llm_do.runtime.request.cost import is_free, possible_tokens, response_usage
 
 if TYPE_CHECKING:
     from llm_do.runtime.context.call_context import CallContext
@@ -23,11 +26,13 @@ __all__ = ["usage_of_cut_stream", "usage_of_response", "warn_of_estimate"]
 def usage_of_response(request: OutgoingRequest, response: ModelResponse) -> Usage:
     """What a response used: as its provider says, otherwise estimated."""
     reported = response.usage
-    if (reported.input_tokens and reported.output_tokens) or is_free(request.model):
+    read, written = possible_tokens(reported.input_tokens), possible_tokens(reported.output_tokens)
+    are_possible = (read, written) == (reported.input_tokens, reported.output_tokens)
+    if (read and written) or (are_possible and is_free(request.model)):
         return response_usage(response)
     estimate = RequestUsage(
-        input_tokens=reported.input_tokens or estimate_request_tokens(request.messages, request.parameters),
-        output_tokens=reported.output_tokens or estimate_response_tokens(response),
+        input_tokens=read or estimate_request_tokens(request.messages, request.parameters),
+        output_tokens=written or estimate_response_tokens(response),
         cost=reported.cost,
     )
     return response_usage(response, estimate)

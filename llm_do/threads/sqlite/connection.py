@@ -205,7 +205,7 @@ def translate_sqlite_errors(name: str) -> Generator[None]:
         raise _translate(error, name) from error
 
 
-_TRANSLATED = (UnicodeEncodeError, OSError, sqlite3.Error)
+_TRANSLATED = (UnicodeEncodeError, OverflowError, OSError, sqlite3.Error)
 
 
 def _translate(error: Exception, name: str) -> LlmDoError:
@@ -214,6 +214,8 @@ def _translate(error: Exception, name: str) -> LlmDoError:
         case UnicodeEncodeError():
             text = f"{error.object[:60]!r} can't be stored: it contains a lone surrogate"
             return UsageError(text, hint="Use only valid Unicode text.")
+        case OverflowError():
+            return StoreError(f"a number of more than 64 bits can't be stored in {name}", hint="Use a smaller one.")
         case PermissionError():
             return StoreError(f"{name} can't be written: {error.strerror}", hint="Is the folder read-only?")
         case OSError():
