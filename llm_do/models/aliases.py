@@ -55,8 +55,11 @@ def resolve_aliases(
         >>> resolve_aliases("best", aliases)
         ('anthropic:claude-sonnet-5-5', 'openai:gpt-5-mini')
     """
+    asked = _as_tuple(names)
+    if all(":" in name and name not in (declared or ()) for name in asked):  # so it is no alias of the person's
+        return tuple(dict.fromkeys(asked))
     known = known_aliases(declared or {}, root)
-    return tuple(dict.fromkeys(each for name in _as_tuple(names) for each in _resolved(name, known, ())))
+    return tuple(dict.fromkeys(each for name in asked for each in _resolved(name, known, ())))
 
 
 def find_cycle(name: str, aliases: Aliases) -> tuple[str, ...] | None:

@@ -58,15 +58,16 @@ def choose_model(
         >>> choose_model("main", environ={"LLM_DO_MODEL": "openai:gpt-5"}, manifest="test")
         Choice(names=('openai:gpt-5',), origin='environment')
     """
-    config = load_user_config()
     named: tuple[tuple[Origin, str | Sequence[str] | None], ...] = (
         ("override", (override or ModelOverride()).of(agent)),
         ("agent", declared),
         ("environment", environ.get("LLM_DO_MODEL")),
         ("manifest", manifest),
-        ("user", config.model),
     )
+    folder = root
     chosen = next((Choice(_as_tuple(value), origin) for origin, value in named if value), None)
+    if chosen is None and (config := load_user_config()).model:
+        chosen, folder = Choice(config.model, "user"), config.file.parent if config.file is not None else root
     if chosen is None:
         name = default_model(environ, compatible)
         if name is not None:
@@ -75,7 +76,6 @@ def choose_model(
             raise _no_model_error(agent, environ, file, local_available=local_available)
         chosen = Choice(("local",), "local")
     names = chosen.names
-    folder = config.file.parent if chosen.origin == "user" and config.file is not None else root
     if folder is not None and chosen.origin in ("agent", "manifest", "user"):
         names = tuple(anchor_path(name, folder) for name in names)
     names = resolve_aliases(names, aliases, root)

@@ -82,7 +82,7 @@ class ModelPool:
     @property
     def environment(self) -> Mapping[str, str]:
         """The environment, with the keys from files."""
-        return with_variables(os.environ, self._keys)
+        return with_variables(os.environ, self._keys) if self._keys else os.environ
 
     def get(
         self,

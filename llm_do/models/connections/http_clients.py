@@ -51,10 +51,12 @@ def http_client(base_url: str, *, timeout: float = REQUEST_TIMEOUT) -> httpx2.As
             f"can't set up a connection to {base_url}: {error}",
             hint="check SSL_CERT_FILE, SSL_CERT_DIR and the proxy variables in the environment",
         ) from error
-    return create_async_httpx2_client(
+    client = create_async_httpx2_client(
         timeout=httpx2.Timeout(timeout, connect=CONNECT_TIMEOUT),
         transport=transport,
     )
+    client.headers["accept-encoding"] = ENCODINGS
+    return client
 
 
 def proxy_for(base_url: str) -> str | None:
@@ -104,7 +106,8 @@ class SpreadTransport(httpx2.AsyncBaseTransport):
         shard = self._free_shard()
         shard.active += 1
         begun = time.monotonic()
-        request.headers["accept-encoding"] = ENCODINGS
+        if request.headers.get("accept-encoding") != ENCODINGS:  # an SDK has its own idea
+            request.headers["accept-encoding"] = ENCODINGS
         deadline = asyncio.timeout(LONGEST_ANSWER)
         try:
             async with deadline:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from typing import Any, cast
 
@@ -23,15 +23,21 @@ DRAINING = 0.2
 """Seconds to wait for the end of a response after its last event: then its connection can be used again."""
 
 
-def read_completion(data: object, model: str, request: httpx2.Request) -> ChatCompletion:
-    """Return a complete answer; what is an error, or no answer, raises the SDK's error with the provider's words."""
+def read_completion(data: object, model: str, request: Callable[[], httpx2.Request]) -> ChatCompletion:
+    """Return a complete answer; what is an error, or no answer, raises the SDK's error with the provider's words.
+
+    Args:
+        data: The answer.
+        model: The name of the model that was asked.
+        request: Makes the request that an error names.
+    """
     if isinstance(data, str):  # JSON under the name of another media type, or no JSON at all
         with suppress(ValueError, RecursionError):
             data = json.loads(data)
     try:
         return ChatCompletion.model_construct(**mend_completion(data, model))
     except UnusableAnswerError as error:
-        raise APIError(error.message, request, body=error.body) from None
+        raise APIError(error.message, request(), body=error.body) from None
 
 
 class ChatStream(AsyncStream[ChatCompletionChunk]):
@@ -69,7 +75,7 @@ class ChatStream(AsyncStream[ChatCompletionChunk]):
 
     async def _document(self) -> AsyncIterator[dict[str, Any]]:
         await self.response.aread()
-        yield read_completion(self.response.text, "", self.response.request).to_dict(mode="json")
+        yield read_completion(self.response.text, "", lambda: self.response.request).to_dict(mode="json")
 
 
 def is_document(response: httpx2.Response) -> bool:

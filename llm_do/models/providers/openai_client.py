@@ -33,6 +33,10 @@ class LeanCompletions:
     def __init__(self, client: AsyncOpenAI) -> None:
         self._client = client
 
+    def _request(self) -> Request:
+        """The request that an error of an answer names; making one takes longer than reading the answer."""
+        return Request("POST", f"{self._client.base_url}{PATH}")
+
     def __getattr__(self, name: str) -> Any:
         from openai.resources.chat import AsyncCompletions
 
@@ -73,7 +77,7 @@ class LeanCompletions:
             answer = error.doc
         if streaming:
             return answer
-        return read_completion(answer, str(body.get("model") or ""), Request("POST", f"{self._client.base_url}{PATH}"))
+        return read_completion(answer, str(body.get("model") or ""), self._request)
 
 
 class LeanChat:
