@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from functools import partial
 from typing import Any
 
 import pytest
@@ -44,7 +46,8 @@ def event(seq: int) -> EventRow:
 
 def cut(postgres: Server, store: PostgresStore, purpose: str) -> None:
     """Break a connection of a store, as the network or an administrator does."""
-    held: Any = store._worker._connection if purpose == "store" else store._owners._held
+    owners: Any = store._owners
+    held: Any = store._worker._connection if purpose == "store" else owners._held
     (done,) = postgres.query(f"SELECT pg_terminate_backend({held._connection.info.backend_pid}, 5000)")
     assert done == (True,)
 
@@ -60,7 +63,7 @@ def test_a_connection_that_breaks_while_a_store_is_opened_is_opened_again(postgr
     store, key = PostgresStore(url), target_of(url).lock_key("writes")
     waiting = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'advisory'"
 
-    async def work() -> str:
+    async def work() -> list[str]:
         with psycopg.connect(
             host=str(postgres.folder), port=postgres.port, user="postgres", dbname="postgres"
         ) as other:
@@ -141,6 +144,86 @@ def test_a_server_that_is_gone_is_an_error_and_no_hang(monkeypatch: pytest.Monke
         server.control("start")
         done(store.save_thread(ThreadRecord("c"), expected=None))
         assert sorted(each.id for each in done(store.threads())) == ["a", "c"]
+        done(store.aclose())
+    finally:
+        stop_server(server)
+
+
+def test_writes_that_were_waiting_when_a_server_went_away_wait_for_it_once_and_fail_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connection, "RECONNECTING", 3)
+    server = start_server()
+    try:
+        store = PostgresStore(server.url())
+
+        def stop(db: Any) -> None:
+            server.control("stop", "-m", "immediate")
+            db.execute("SELECT 1")
+
+        async def work() -> tuple[list[Any], float]:
+            await store._write(lambda db: None)
+            since = time.monotonic()
+            jobs = [lambda db: db.execute("SELECT 1"), stop, *[lambda db: db.execute("SELECT 1")] * 20]
+            ends = await asyncio.gather(*(store._write(job) for job in jobs), return_exceptions=True)
+            return ends, time.monotonic() - since
+
+        ends, took = done(work())
+        assert all(isinstance(each, StoreError) and "can't be reached" in each.message for each in ends), ends
+        assert took < 30  # each by itself would have waited for a minute in all
+        done(store.aclose())
+    finally:
+        stop_server(server)
+
+
+@pytest.mark.parametrize("committed", [True, False], ids=["committed", "not committed"])
+def test_a_commit_that_cannot_be_asked_about_is_an_error_and_not_repeated(
+    monkeypatch: pytest.MonkeyPatch, committed: bool
+) -> None:
+    monkeypatch.setattr(connection, "RECONNECTING", 0.5)
+    server = start_server()
+    try:
+        store = PostgresStore(server.url())
+
+        def add(name: str, db: Any) -> None:
+            db.execute("INSERT INTO users VALUES (?, '{}', 'r')", (f"{name}{len(attempts)}",))
+            attempts.append(name)
+
+        attempts: list[str] = []
+
+        async def work() -> Any:
+            await store._write(lambda db: None)
+            live: Any = store._worker._connection
+            execute, reconnect = live._connection.execute, live._reconnect
+
+            def breaks(sql: Any, *values: Any, **options: Any) -> Any:
+                if b"COMMIT" not in sql:
+                    return execute(sql, *values, **options)
+                if committed:
+                    execute(sql, *values, **options)
+                server.control("stop", "-m", "immediate")
+                return execute("SELECT 1")
+
+            def comes_back_too_late() -> None:
+                try:
+                    reconnect()
+                except psycopg.Error:
+                    server.control("start")
+                    raise
+
+            monkeypatch.setattr(live._connection, "execute", breaks)
+            monkeypatch.setattr(live, "_reconnect", comes_back_too_late)
+            writes = [store._write(partial(add, name)) for name in "ab"]
+            ends = await asyncio.gather(*writes, return_exceptions=True)
+            return ends, await store._read(lambda db: db.execute("SELECT id FROM users ORDER BY id").fetchall())
+
+        ends, stored = done(work())
+        for error in ends:
+            assert isinstance(error, StoreError)
+            assert "can't be reached" in error.message
+            assert error.message.endswith("; whether what was written last is stored isn't known")
+        assert attempts == ["a", "b"]
+        assert stored == ([("a0",), ("b1",)] if committed else [])
         done(store.aclose())
     finally:
         stop_server(server)

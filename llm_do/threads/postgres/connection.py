@@ -4,7 +4,8 @@ One process writes at a time, as on SQLite: each writing transaction begins with
 processes wait in the order in which they asked, and reads what all earlier ones have committed.
 
 A connection that is lost is opened again for a while, and the transaction begins again. If it was lost at the commit,
-the row of this connection in `store_writers` says whether the server has carried it out.
+the row of this connection in `store_writers` says whether the server has carried it out. A server that is away for
+longer is waited for once: what was asked for meanwhile fails together, and later requests make one attempt each.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from llm_do.threads.postgres.failures import PATIENCE, is_lost, is_transient, translate_postgres_errors
+from llm_do.errors import StoreError
+from llm_do.threads.postgres.failures import PATIENCE, driver_error, is_lost, is_transient, translate_postgres_errors
 from llm_do.threads.postgres.statements import PostgresDatabase
 from llm_do.threads.postgres.target import Target
 from llm_do.threads.sql.migrations import MIGRATIONS, migrate
+from llm_do.threads.sql.store_errors import UncertainCommitError
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -28,7 +31,7 @@ __all__ = ["PostgresConnection", "connect"]
 T = TypeVar("T")
 
 RECONNECTING = 15.0
-"""Seconds in which a connection that was lost is opened again: a server takes a few to restart."""
+"""Seconds in which a connection that was lost is opened again, in all: a server takes a few to restart."""
 
 ATTEMPTS = 5
 """How often a transaction begins that the server asks to begin again."""
@@ -60,6 +63,7 @@ class PostgresConnection:
         self._id = uuid.uuid4().hex
         self._number = 0
         self._writes = False
+        self._until: float | None = None
         self._lock = f"SELECT pg_advisory_xact_lock({target.lock_key('writes')})".encode()
         self._connection = self._opened()
         self.db = PostgresDatabase(self._connection)
@@ -92,15 +96,22 @@ class PostgresConnection:
         attempts = 0
         while True:
             try:
-                return transaction()
+                value = transaction()
+            except UncertainCommitError:
+                raise
             except Exception as error:
-                cause = error.__cause__ if error.__cause__ is not None else error
+                cause = driver_error(error)
                 attempts += 1
                 if is_transient(cause) and attempts < ATTEMPTS:
                     continue
-                if not is_lost(cause) or attempts >= ATTEMPTS:
+                if not is_lost(cause):
                     raise
+                if attempts >= ATTEMPTS:
+                    raise cause from None  # it concerns the whole transaction, whichever of its jobs has met it
                 self._reconnect()
+            else:
+                self._until = None
+                return value
 
     def begin(self, *, writes: bool) -> None:
         """Begin a transaction; one that writes waits for its turn."""
@@ -123,9 +134,25 @@ class PostgresConnection:
         except Exception as error:
             if not is_lost(error):
                 raise
-            self._reconnect()
-            if not self._is_committed():
+            if not self._was_committed():
                 raise
+
+    def _was_committed(self) -> bool:
+        """Connect again, and find out whether the server has carried out the last commit."""
+        try:
+            with self.translate_errors():
+                attempts = 0
+                while True:
+                    self._reconnect()
+                    try:
+                        return self._is_committed()
+                    except Exception as error:
+                        attempts += 1
+                        if not is_lost(error) or attempts >= ATTEMPTS:
+                            raise
+        except StoreError as error:
+            text = f"{error.message}; whether what was written last is stored isn't known"
+            raise UncertainCommitError(text, hint=error.hint) from error
 
     def _is_committed(self) -> bool:
         """Whether the server has carried out the last commit; its lock says that it has come to an end."""
@@ -137,10 +164,11 @@ class PostgresConnection:
             self._connection.execute(b"COMMIT")
 
     def _reconnect(self) -> None:
-        """Open the connection again, waiting for a server that is being restarted."""
+        """Open the connection again, waiting for a server that is being restarted: once until a transaction ends."""
         with suppress(Exception):
             self._connection.close()
-        until, pause = time.monotonic() + RECONNECTING, 0.05
+        until = self._until = self._until or time.monotonic() + RECONNECTING
+        pause = 0.05
         while True:
             try:
                 self._connection = self._opened()

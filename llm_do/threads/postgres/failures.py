@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from llm_do.errors import LlmDoError, StoreError, UsageError
 from llm_do.threads.sql.store_errors import ReadOnlyStoreError
 
-__all__ = ["PATIENCE", "is_lost", "is_transient", "translate_postgres_errors"]
+__all__ = ["PATIENCE", "driver_error", "is_lost", "is_transient", "translate_postgres_errors"]
 
 PATIENCE = 30.0
 """Seconds that a transaction waits for another process to finish its own."""
@@ -47,6 +47,16 @@ _NO_CODE = (
     ("shutting down", "57P03"),
 )
 """Errors of connecting, which come without their codes."""
+
+
+def driver_error(error: BaseException) -> BaseException:
+    """Return psycopg's error that is the reason for another one; that one itself if there is none."""
+    from psycopg import Error
+
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, Error):
+        cause = cause.__cause__
+    return error if cause is None else cause
 
 
 def is_lost(error: BaseException) -> bool:

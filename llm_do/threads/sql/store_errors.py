@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from llm_do.errors import StoreError
 
-__all__ = ["LostStoreError", "ReadOnlyStoreError"]
+__all__ = ["LostStoreError", "ReadOnlyStoreError", "UncertainCommitError"]
 
 
 class LostStoreError(StoreError):
@@ -13,3 +13,7 @@ class LostStoreError(StoreError):
 
 class ReadOnlyStoreError(StoreError):
     """The store can be read, but not written."""
+
+
+class UncertainCommitError(StoreError):
+    """The connection was lost at a commit, and what became of it can't be asked: it must not be repeated blindly."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 from llm_do.threads.sql.database import Database, StoreConnection
+from llm_do.threads.sql.store_errors import UncertainCommitError
 
 __all__ = ["Job", "Outcome", "commit", "read_all", "roll_back_on_error", "same_error", "write_all"]
 
@@ -53,14 +54,21 @@ def read_all(connection: StoreConnection, jobs: Sequence[Job]) -> list[Outcome]:
 def write_all(connection: StoreConnection, jobs: Sequence[Job]) -> list[Outcome]:
     """Run jobs in one transaction, each undone by itself if it fails.
 
-    If the transaction fails as a whole, each job gets one of its own, and an error reaches only those it concerns.
+    If the transaction fails as a whole, each job gets one of its own, and an error reaches only those it concerns. Once
+    the connection is lost for good, all jobs that are left fail with it.
     """
     if len(jobs) > 1:
         try:
             return _write_together(connection, jobs)
         except _GroupError:
             pass
-    return [_write(connection, job) for job in jobs]
+    outcomes: list[Outcome] = []
+    for job in jobs:
+        outcome = _write(connection, job)
+        if outcome.error is not None and not connection.is_intact:
+            return outcomes + same_error(outcome.error, len(jobs) - len(outcomes))
+        outcomes.append(outcome)
+    return outcomes
 
 
 def _transaction(connection: StoreConnection, body: Callable[[], T], *, writes: bool) -> T:
@@ -90,6 +98,8 @@ def _write_together(connection: StoreConnection, jobs: Sequence[Job]) -> list[Ou
             with roll_back_on_error(connection):
                 outcomes = [_within_savepoint(connection, job) for job in jobs]
                 commit(connection)
+        except (_GroupError, UncertainCommitError):
+            raise
         except Exception as error:
             raise _GroupError from error
         connection.check()
@@ -105,7 +115,7 @@ def _within_savepoint(connection: StoreConnection, job: Job) -> Outcome:
     outcome = _outcome_of(connection, job)
     if outcome.error is not None:
         if not connection.in_transaction:  # SQLite rolls everything back when the disk is full
-            raise _GroupError
+            raise _GroupError from outcome.error
         db.execute("ROLLBACK TO job")
     db.execute("RELEASE job")
     return outcome
