@@ -31,16 +31,13 @@ SOONEST = 0.2
 """Seconds until the next look when the last one has found something."""
 
 LATEST = 2.0
-"""Seconds between two looks when nothing changes."""
+"""Seconds between two looks when nothing changes, or the store can't be reached."""
 
 AGAIN = 1.0
 """Seconds that a place stays free after a run that has lost its store."""
 
 SHOWN = 3
 """Files that a message names."""
-
-RETRY = 10.0
-"""Most seconds between two attempts at a store that can't be reached."""
 
 
 @dataclass(slots=True)
@@ -141,16 +138,16 @@ class Worker:
         try:
             while not self._stopped:
                 self._news.clear()
+                found = False
                 try:
+                    if self._fault is not None:
+                        await self._find_again()
                     found = await self._fill()
                     if not found and self._until_empty and not self._running and await self._is_empty():
                         return
                 except StoreError as error:
                     self._lose(error)
-                    pause = min(pause * 2, RETRY)
-                else:
-                    pause = SOONEST if found else min(pause * 1.5, LATEST)
-                    await self._find_again()
+                pause = SOONEST if found else min(pause * 1.5, LATEST)
                 await self._wait(pause)
             while self._running:
                 await asyncio.wait(self._running)
@@ -158,7 +155,8 @@ class Worker:
                 raise self._error
         finally:
             await cancel_and_wait(*self._running)
-            await self._give_back([work.run_id for _, work in self._ready if isinstance(work, ClaimedInput)])
+            with suppress(StoreError):  # once this process is gone, others find them
+                await self._store.give_back(self._claimed())
 
     # -- the queue
 
@@ -222,9 +220,9 @@ class Worker:
                 return False
         return True
 
-    async def _give_back(self, claimed: list[str]) -> None:
-        with suppress(StoreError):  # once this process is gone, others find them
-            await self._store.give_back(claimed)
+    def _claimed(self) -> list[str]:
+        """The claimed inputs whose runs haven't begun."""
+        return [work.run_id for _, work in self._ready if isinstance(work, ClaimedInput)]
 
     # -- runs
 
@@ -267,15 +265,21 @@ class Worker:
         if self._fault is None and not self._stopped:
             self._notice(f"{error.message}; trying again")
         self._fault = error.message
-        self._unsure += [work.run_id for _, work in self._ready if isinstance(work, ClaimedInput)]
+        self._unsure += self._claimed()
         self._ready.clear()
 
     async def _find_again(self) -> None:
-        if self._fault is not None:
-            self._fault = None
-            unsure, self._unsure = self._unsure, []
-            await self._give_back(unsure)
-            self._notice("the store can be reached again")
+        """Ask a store that couldn't be reached, also if there is no room for another run; say that it has answered.
+
+        Raises:
+            StoreError: It still can't be reached.
+        """
+        await self._store.open()
+        unsure = self._unsure[:]
+        await self._store.give_back(unsure)
+        del self._unsure[: len(unsure)]
+        self._fault = None
+        self._notice("the store can be reached again")
 
     async def _wait(self, seconds: float) -> None:
         with suppress(TimeoutError):

@@ -9,13 +9,13 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.cli.cli_processes import LLM_DO, Ended, environment, run_forked
+from tests.durable.worker_process import WorkerProcess, wait_until
 
 if TYPE_CHECKING:
     from tests.support.postgres import Server
@@ -68,9 +68,6 @@ async def work(word: str) -> str:
 TOOLS = [work]
 '''
 
-PATIENCE = 120
-"""Seconds that anything may take on a busy machine."""
-
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
@@ -82,6 +79,9 @@ def root(tmp_path: Path) -> Path:
     return folder
 
 
+AGAIN = "the store can be reached again\n"
+
+
 def write_inputs(root: Path, *words: str) -> None:
     (root / "in.jsonl").write_text("".join(f"{json.dumps(word)}\n" for word in words))
 
@@ -90,29 +90,9 @@ def do(root: Path, command: str, *args: str) -> Ended:
     return run_forked(command, *args, cwd=root)
 
 
-def start(root: Path, *args: str) -> subprocess.Popen[str]:
-    command = [*LLM_DO, "worker", "--approve-all", *args]
-    return subprocess.Popen(
-        command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(), text=True
-    )
-
-
 def effects(root: Path) -> Counter[str]:
     path = root / "effects"
     return Counter(path.read_text().splitlines()) if path.exists() else Counter()
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < until, "it didn't happen"
-        time.sleep(0.02)
-
-
-def wait_for_line(worker: subprocess.Popen[str], part: str) -> None:
-    lines = worker.stderr
-    assert lines is not None
-    wait_until(lambda: part in lines.readline())
 
 
 def outputs(ended: Ended) -> list[object]:
@@ -233,13 +213,13 @@ def test_a_worker_says_what_its_environment_lacks(root: Path, tmp_path: Path) ->
 def test_a_signal_lets_what_is_running_end_and_another_worker_continues(root: Path) -> None:
     write_inputs(root, *(f"long{number}" for number in range(6)))
     do(root, "map", "in.jsonl", "--detach")
-    worker = start(root, "--concurrency", "2")
+    worker = WorkerProcess(root, "--concurrency", "2")
     wait_until(lambda: effects(root).total() == 2)
     worker.terminate()
     time.sleep(0.5)
     assert worker.poll() is None
     (root / "go").touch()
-    _, said = worker.communicate(timeout=PATIENCE)
+    said = worker.wait_for_end()
     assert worker.returncode == 0, said
     assert "interrupted by SIGTERM; 2 runs may end what they are doing" in said
     assert "ended: 0 completed; 2 runs left to other workers" in said
@@ -256,12 +236,12 @@ def test_a_signal_lets_what_is_running_end_and_another_worker_continues(root: Pa
 def test_a_second_signal_ends_a_worker_at_once(root: Path) -> None:
     write_inputs(root, "long", "b")
     do(root, "map", "in.jsonl", "--batch", "words", "--detach")
-    worker = start(root)
+    worker = WorkerProcess(root)
     wait_until(lambda: effects(root)["long"] == 1)
     worker.terminate()
-    wait_for_line(worker, "SIGTERM")
+    worker.wait_for("SIGTERM")
     worker.terminate()
-    worker.communicate(timeout=PATIENCE)
+    worker.wait_for_end()
     assert worker.returncode == 143
     # Whether the call had its effect isn't known, so it is asked about, and not made again.
     assert "1 wait for a person" in do(root, "worker", "--exit-when-empty", "--approve-all").err
@@ -285,7 +265,7 @@ def test_workers_that_are_killed_at_random_repeat_nothing(root: Path, store: lis
     write_inputs(root, *(f"w{number}" for number in range(count)))
     do(root, "map", "in.jsonl", "--batch", "words", "--detach", *store)
     options = ["--concurrency", "8", "--exit-when-empty", *store]
-    workers = [start(root, *options) for _ in range(3)]
+    workers = [WorkerProcess(root, *options) for _ in range(3)]
     kills = 0
     for _ in range(8):
         before = effects(root).total()
@@ -296,10 +276,10 @@ def test_workers_that_are_killed_at_random_repeat_nothing(root: Path, store: lis
         if workers[index].poll() is None:
             workers[index].kill()
             kills += 1
-        workers[index].communicate(timeout=PATIENCE)
-        workers[index] = start(root, *options)
+        workers[index].wait_for_end()
+        workers[index] = WorkerProcess(root, *options)
     for worker in workers:
-        _, said = worker.communicate(timeout=PATIENCE)
+        said = worker.wait_for_end()
         assert worker.returncode == 0, said
         assert "Traceback" not in said
     assert kills > 3
@@ -325,7 +305,7 @@ def test_a_worker_that_was_suspended_has_no_effect_once_others_have_its_runs(
     store = ["--store", server.url()] if server is not None else []
     write_inputs(root, "long0", "long1", "c")
     do(root, "map", "in.jsonl", "--batch", "words", "--detach", *store)
-    worker = start(root, "--concurrency", "2", "--exit-when-empty", *store)
+    worker = WorkerProcess(root, "--concurrency", "2", "--exit-when-empty", *store)
     wait_until(lambda: effects(root).total() == 2)
     worker.send_signal(signal.SIGSTOP)
     # It still counts as alive, and keeps what it has, until its mark is gone: a connection, or a lock file.
@@ -344,7 +324,7 @@ def test_a_worker_that_was_suspended_has_no_effect_once_others_have_its_runs(
 
     (root / "go").touch()
     worker.send_signal(signal.SIGCONT)
-    _, said = worker.communicate(timeout=PATIENCE)
+    said = worker.wait_for_end()
     assert worker.returncode == 0, said
     assert "0 completed" in said
     assert "Traceback" not in said
@@ -359,29 +339,39 @@ def test_a_worker_that_was_suspended_has_no_effect_once_others_have_its_runs(
 
 
 @pytest.mark.slow
-def test_workers_outlive_a_restart_of_the_database(root: Path, own_server: Server) -> None:
-    count, store = 300, ["--store", own_server.url()]
+@pytest.mark.parametrize("mode", ["fast", "immediate"])
+def test_workers_outlive_a_restart_of_the_database(root: Path, own_server: Server, mode: str) -> None:
+    count, store = 120, ["--store", own_server.url()]
     write_inputs(root, *(f"w{number}" for number in range(count)))
     do(root, "map", "in.jsonl", "--batch", "words", "--detach", *store)
-    workers = [start(root, "--concurrency", "4", *store) for _ in range(2)]
+    workers = [WorkerProcess(root, "--concurrency", "4", *store) for _ in range(2)]
     wait_until(lambda: effects(root).total() > 20)
-    own_server.control("stop", "-m", "fast")
+    own_server.control("stop", "-m", mode)
     for worker in workers:
-        wait_for_line(worker, "trying again")
+        worker.wait_for("; trying again")
+    assert not any(AGAIN in worker.said for worker in workers)
     own_server.control("start")
+    for worker in workers:
+        worker.wait_for(AGAIN)
+
+    # Both go on: eight calls run at once, which is more than one of them carries out.
+    both = [f"long{number}" for number in range(8)]
+    (root / "both.jsonl").write_text("".join(f"{json.dumps(word)}\n" for word in both))
+    do(root, "map", "both.jsonl", "--batch", "both", "--detach", *store)
+    wait_until(lambda: effects(root).keys() >= set(both))
+    (root / "go").touch()
     waiting: list[object] = []
 
     def is_done() -> bool:
         left = json.loads(do(root, "approvals", "pending", "--format", "json", *store).out)
         waiting[:] = {each["run_id"] for each in left}
-        return effects(root).total() + len(waiting) >= count
+        return effects(root).total() + len(waiting) >= count + len(both)
 
     wait_until(is_done)
     for worker in workers:
-        worker.send_signal(signal.SIGTERM)
-    said = [worker.communicate(timeout=PATIENCE)[1] for worker in workers]
+        worker.terminate()
+    said = [worker.wait_for_end() for worker in workers]
     assert [worker.returncode for worker in workers] == [0, 0], said
-    assert all("the store can be reached again" in each for each in said), said
     ended = do(root, "map", "in.jsonl", "--batch", "words", "--in-flight", "fail", "--approve-all", *store)
     assert len(ended.out.splitlines()) == count
     assert set(effects(root).values()) == {1}

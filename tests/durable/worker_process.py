@@ -1,0 +1,54 @@
+"""`llm-do worker` in a process of its own, whose stderr can be read at any time."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.cli.cli_processes import LLM_DO, environment
+
+PATIENCE = 120
+"""Seconds that anything may take on a busy machine."""
+
+
+class WorkerProcess(subprocess.Popen[bytes]):
+    """A worker that runs.
+
+    What it writes goes to a file: of a pipe, `communicate` would lose the lines that waiting for one has read ahead.
+
+    Args:
+        root: The folder of its project.
+        args: The options of the worker.
+    """
+
+    def __init__(self, root: Path, *args: str) -> None:
+        with tempfile.NamedTemporaryFile(dir=root.parent, prefix="worker-", delete=False) as file:
+            self._said = Path(file.name)
+            command = [*LLM_DO, "worker", "--approve-all", *args]
+            super().__init__(command, cwd=root, stdout=file, stderr=file, env=environment())
+
+    @property
+    def said(self) -> str:
+        """All that it has written to stderr; it writes nothing to stdout."""
+        return self._said.read_text()
+
+    def wait_for(self, part: str, times: int = 1) -> None:
+        """Wait until it has said something so many times, while it runs."""
+        wait_until(lambda: self.said.count(part) >= times or self.poll() is not None)
+        assert self.said.count(part) >= times, self.said
+
+    def wait_for_end(self) -> str:
+        """Wait until it has ended, and return what it has said."""
+        self.wait(PATIENCE)
+        return self.said
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait until something holds."""
+    until = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < until, "it didn't happen"
+        time.sleep(0.02)
