@@ -1,4 +1,4 @@
-"""Texts that the standard library compiles are compiled once for all processes, and are the same code."""
+"""Texts that the standard library compiles, and modules' patterns, are compiled once for all processes, to the same."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from llm_do._startup.compiled_texts import FEW, KNOWN, CompiledTexts
+from llm_do._startup.compiled_texts import KNOWN, CompiledTexts
+from llm_do._startup.kept_file import FEW, KeptFile
 
 PROJECT = """
 from llm_do._startup.compiled_texts import keep_compiled_texts, keeps_texts, project_code
@@ -29,20 +30,57 @@ with project_code():
 print(sum("field_" in text for text in compiled if isinstance(text, str) and "project" not in text))
 """
 
+PATTERNS = """
+import re, warnings
+from llm_do._startup.compiled_texts import keep_compiled_texts, project_code
+parsed = []
+def seen(pattern, *rest):
+    parsed.append(pattern)
+    return parse_as_ever(pattern, *rest)
+parse_as_ever, re._parser.parse = re._parser.parse, seen
+texts = [rf"(?P<name_{number}>[a-zé-\uffff]+|\\d)(?i:x)?" for number in range(FEW)]
+before = {text: re.compile(text, re.M) for text in texts}
+binary = re.compile(b"text_or_bytes.+", re.S)
+re.purge()
+parsed.clear()
+keep_compiled_texts()
+for text, pattern in before.items():
+    again = re.compile(text, re.M)
+    assert again == pattern and again.groupindex == pattern.groupindex and again.groups == pattern.groups
+    assert again.flags == pattern.flags and repr(again) == repr(pattern)
+    assert again.fullmatch("éclairX").groupdict() == pattern.fullmatch("éclairX").groupdict()
+class Body:
+    again = re.compile(b"text_or_bytes.+", re.S)
+assert Body.again == binary != re.compile("text_or_bytes.+", re.S)
+assert Body.again.fullmatch(b"text_or_bytes\\n") and not re.search("TEXT_OR_BYTES.", "text_or_bytes!")
+assert re.search("TEXT_OR_BYTES.", "text_or_bytes!", re.I)
+kept = len(parsed)
+assert re.compile("debug_of_it", re.DEBUG).match("debug_of_it")
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    re.compile("[[of_a_warning]")
+assert len(caught) == 1, caught
+def function(pattern):
+    return re.compile(pattern)
+function("of_a_function")
+with project_code():
+    re.compile("of_a_project")
+print(kept)
+"""
 
-def _ran(cache: Path) -> int:
-    code = PROJECT.replace("FEW", str(FEW))
-    command = [sys.executable, "-X", f"pycache_prefix={cache}", "-c", code]
+
+def _ran(cache: Path, code: str = PROJECT) -> int:
+    command = [sys.executable, "-bb", "-X", f"pycache_prefix={cache}", "-c", code.replace("FEW", str(FEW))]
     environment = {"PATH": "", "PYTHONPATH": str(Path(__file__).parents[1])}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr
-    return int(done.stdout)
+    return int(done.stdout.splitlines()[-1])
 
 
 @pytest.mark.skipif(sys.version_info[:2] not in KNOWN, reason="this Python compiles its texts in another way")
 def test_a_second_process_compiles_nothing_again_and_a_broken_file_is_written_anew(tmp_path: Path) -> None:
     assert _ran(tmp_path) >= FEW
-    (file,) = tmp_path.rglob("compiled_texts.*.opt-texts*.pyc")
+    (file,) = tmp_path.rglob("kept_file.*.opt-texts*.pyc")
     good = file.read_bytes()
     assert _ran(tmp_path) == 0
     assert b"field_7" in good
@@ -54,8 +92,18 @@ def test_a_second_process_compiles_nothing_again_and_a_broken_file_is_written_an
     assert [each for each in tmp_path.rglob("*opt-texts*") if each != file] == []
 
 
+@pytest.mark.skipif(sys.version_info[:2] not in KNOWN, reason="this Python compiles its patterns in another way")
+def test_a_modules_patterns_are_parsed_once_and_no_others_are_kept(tmp_path: Path) -> None:
+    assert _ran(tmp_path, PATTERNS) >= FEW
+    (file,) = tmp_path.rglob("kept_file.*.opt-texts*.pyc")
+    assert _ran(tmp_path, PATTERNS) == 0
+    assert b"name_7" in file.read_bytes()
+    assert all(text not in file.read_bytes() for text in (b"of_a_function", b"of_a_project", b"of_a_warning", b"debug"))
+
+
 def test_code_is_what_the_text_says(tmp_path: Path) -> None:
-    texts = CompiledTexts(tmp_path / "folder" / "texts")
+    kept = KeptFile(tmp_path / "folder" / "texts")
+    texts = CompiledTexts(kept)
     names: dict[str, int] = {}
     for number in range(FEW):
         texts.exec(f"x{number} = {number}", {}, names)
@@ -65,20 +113,21 @@ def test_code_is_what_the_text_says(tmp_path: Path) -> None:
         texts.compile("a b", "<string>", "eval")
     with pytest.raises(SyntaxError):
         texts.exec("a b", {}, {})
-    texts.save()
-    again = CompiledTexts(tmp_path / "folder" / "texts")
+    kept.save()
+    again = CompiledTexts(KeptFile(tmp_path / "folder" / "texts"))
     assert eval(again.compile("1 + 1", "<string>", "eval")) == 2  # noqa: S307
     again.exec(compile("x1 = 5", "<string>", "exec"), {}, names)
     assert names["x1"] == 5
-    again.exec("x1 = 1", {}, names)
-    again.exec("x1 = 1", {}, names)
-    assert names["x1"] == 1
+    for number in (1, 1, 2, 1, 1):
+        again.exec(f"x1 = {number}", {}, names)
+        assert names["x1"] == number
 
 
 def test_a_file_that_cannot_be_written_changes_nothing(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    texts = CompiledTexts(tmp_path / "file" / "texts")
+    kept = KeptFile(tmp_path / "file" / "texts")
+    texts = CompiledTexts(kept)
     for number in range(FEW):
         texts.compile(f"{number}", "<string>", "eval")
-    texts.save()
+    kept.save()
     assert list(tmp_path.iterdir()) == [tmp_path / "file"]

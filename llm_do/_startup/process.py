@@ -14,6 +14,7 @@ __all__ = [
     "disable_plugins",
     "exit_process",
     "hasten_imports",
+    "hasten_reading",
     "import_httpx",
     "pause_collector",
     "paused_collector",
@@ -52,6 +53,14 @@ def hasten_imports() -> None:
 
     import_httpx()
     defer_packages()
+    keep_compiled_texts()
+
+
+def hasten_reading() -> None:
+    """Do what makes importing pydantic quick, in a command that only reads files."""
+    from llm_do._startup.compiled_texts import keep_compiled_texts
+
+    disable_plugins()
     keep_compiled_texts()
 
 

@@ -67,7 +67,7 @@ def replay(
     """
     import json
 
-    from llm_do._startup.process import disable_plugins
+    from llm_do._startup.process import hasten_reading
     from llm_do.cli.actions.admission import admit
     from llm_do.cli.actions.link_report import show
     from llm_do.cli.arguments.target import project_at
@@ -78,7 +78,7 @@ def replay(
     from llm_do.ui.terminal.screen import wants_color
 
     results = claim_stdout()
-    disable_plugins()
+    hasten_reading()
     path = project_at(project, named)
     admission = admit(path, trust=trust, no_color=no_color)
     options = {

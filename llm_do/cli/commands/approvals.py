@@ -308,14 +308,14 @@ def explain(
     """
     import json
 
-    from llm_do._startup.process import disable_plugins
+    from llm_do._startup.process import hasten_reading
     from llm_do.cli.actions.link_report import show
     from llm_do.cli.arguments.target import project_at
     from llm_do.cli.process.streams import claim_stdout
     from llm_do.errors import UsageError
 
     results = claim_stdout()
-    disable_plugins()
+    hasten_reading()
     try:
         path = project_at(project, named)
     except UsageError as error:

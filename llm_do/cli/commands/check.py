@@ -78,7 +78,7 @@ def check(
       llm-do check --text-only --strict
       llm-do check --bounds
     """
-    from llm_do._startup.process import disable_plugins
+    from llm_do._startup.process import hasten_reading
     from llm_do.cli.actions.link_report import as_text, file_from_here, from_here
     from llm_do.cli.arguments.target import project_at
     from llm_do.cli.process.streams import claim_stdout, warn
@@ -87,7 +87,7 @@ def check(
     if explain is not None:
         _explain(explain, results, as_json=form == "json", no_color=no_color)
         return 0
-    disable_plugins()
+    hasten_reading()
     path = project_at(project, named)
     from llm_do.cli.actions.admission import admit
 

@@ -52,13 +52,13 @@ def graph(
       llm-do graph --permissions
       llm-do graph --format mermaid > graph.mmd
     """
-    from llm_do._startup.process import disable_plugins
+    from llm_do._startup.process import hasten_reading
     from llm_do.cli.actions.link_report import show
     from llm_do.cli.arguments.target import project_at
     from llm_do.cli.process.streams import claim_stdout
 
     results = claim_stdout()
-    disable_plugins()
+    hasten_reading()
     path = project_at(project, named)
     from llm_do.cli.actions.admission import admit
 

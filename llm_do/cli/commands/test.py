@@ -117,12 +117,12 @@ def run(
       llm-do test --from 3f9a2b1c
       llm-do test --format junit --output report.xml
     """
-    from llm_do._startup.process import disable_plugins
+    from llm_do._startup.process import hasten_reading
     from llm_do.cli.actions.testing.options import TestOptions
     from llm_do.cli.process.streams import claim_stdout
 
     results = claim_stdout()
-    disable_plugins()
+    hasten_reading()
     from llm_do.cli.actions.testing.action import run_tests
 
     options = TestOptions(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from llm_do._startup.process import disable_plugins
+from llm_do._startup.process import hasten_reading
 from llm_do.cli.actions.admission import admit
 from llm_do.cli.actions.link_report import show
 from llm_do.cli.process.streams import claim_stdout, warn
@@ -29,7 +29,7 @@ __all__ = ["add_approvals", "carry_out"]
 def carry_out(path: Path, *, check: bool, trust: bool, seconds: float, no_color: bool) -> int:
     """Write or compare the lock of a project; returns the exit code."""
     results = claim_stdout()
-    disable_plugins()
+    hasten_reading()
     admission = admit(path, trust=trust, connects=True, no_color=no_color)
     if not admission.open:
         admission.say(check_in_subprocess(path, seconds=seconds).left_out)

@@ -32,12 +32,12 @@ def import_(
     """
     import json
 
-    from llm_do._startup.process import disable_plugins
+    from llm_do._startup.process import hasten_reading
     from llm_do.cli.arguments.target import user_path
     from llm_do.cli.process.streams import claim_stdout, warn
 
     results = claim_stdout()
-    disable_plugins()
+    hasten_reading()
     from llm_do.cli.actions.importing.import_action import import_agents
 
     imported = import_agents(paths, user_path(to))

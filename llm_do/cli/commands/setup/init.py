@@ -49,12 +49,12 @@ def init(
     """
     import json
 
-    from llm_do._startup.process import disable_plugins
+    from llm_do._startup.process import hasten_reading
     from llm_do.cli.arguments.target import user_path
     from llm_do.cli.process.streams import claim_stdout, warn
 
     results = claim_stdout()
-    disable_plugins()
+    hasten_reading()
     from llm_do.cli.actions.project_templates import TEMPLATES
     from llm_do.formats.editor_schema import agent_schema, cases_schema, project_schema
 

@@ -35,11 +35,11 @@ def schema(
     """
     import json
 
-    from llm_do._startup.process import disable_plugins
+    from llm_do._startup.process import hasten_reading
     from llm_do.cli.process.streams import claim_stdout
 
     results = claim_stdout()
-    disable_plugins()
+    hasten_reading()
     from llm_do.formats.editor_schema import agent_schema, cases_schema, project_schema
 
     schemas = {"agent": agent_schema, "project": project_schema, "tests": cases_schema}

@@ -1,0 +1,82 @@
+"""Regular expressions of modules, compiled once for all processes.
+
+`re.compile` parses a pattern in Python, and makes the expression of numbers that the parser has found. Here it gets the
+numbers that an earlier process has found for the very same pattern and flags. Only what a module or a class body
+compiles while it is imported is kept: functions compile what comes from files and people.
+"""
+
+from __future__ import annotations
+
+import inspect
+import marshal
+import re
+import sys
+import warnings
+from types import FrameType
+from typing import Any
+
+from llm_do._startup.kept_file import KeptFile
+
+__all__ = ["CompiledPatterns"]
+
+_KIND = "re"
+_library: Any = re
+_compiler: Any = _library._compiler
+_sre: Any = _compiler._sre
+_TEXTS: tuple[type, ...] = (str, bytes)
+
+
+class CompiledPatterns:
+    """What patterns have been compiled to.
+
+    Args:
+        kept: Where that is kept.
+    """
+
+    def __init__(self, kept: KeptFile) -> None:
+        self._kept = kept
+        self._compile = _compiler.compile
+
+    def use(self) -> None:
+        """Let `re` compile patterns with this object, for the whole process."""
+        _compiler.compile = self.compile
+
+    def compile(self, pattern: Any, flags: int = 0) -> re.Pattern[Any]:
+        """Compile a pattern as `re` does."""
+        if type(pattern) not in _TEXTS or flags & re.DEBUG:
+            return self._compile(pattern, flags)
+        key = (isinstance(pattern, bytes), pattern, int(flags))  # a text and bytes may not be compared
+        data = self._kept.take(_KIND, key)
+        if data is not None:
+            return _sre.compile(pattern, *marshal.loads(data))
+        compiled = self._compile(pattern, flags)
+        if self._kept.learns and _is_importing(sys._getframe(1)):  # pyright: ignore[reportPrivateUsage]
+            self._kept.learn(_KIND, key, lambda: _packed(compiled, pattern, key[2]))
+        return compiled
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    """Whether whoever calls `re` is a module or a class body, not a function."""
+    while frame is not None and frame.f_globals is _library.__dict__:
+        frame = frame.f_back
+    return frame is not None and not frame.f_code.co_flags & inspect.CO_OPTIMIZED
+
+
+def _packed(compiled: re.Pattern[Any], pattern: str | bytes, flags: int) -> bytes | None:
+    """The numbers of an expression; None if they don't make the same again, or if the pattern's author is warned."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            parsed = _library._parser.parse(pattern, flags)
+            code = _compiler._code(parsed, flags)
+        names: list[str | None] = [None] * parsed.state.groups
+        for name, number in parsed.state.groupdict.items():
+            names[number] = name
+        made = (parsed.state.groups - 1, parsed.state.groupdict, tuple(names))
+        # The parser's own kinds of numbers can't be marshalled.
+        data = marshal.dumps((int(flags | parsed.state.flags), list(map(int, code)), *made))
+        again = _sre.compile(pattern, *marshal.loads(data))
+    except Exception:  # noqa: BLE001 (a pattern that warns, or a Python that compiles in another way)
+        return None
+    is_same = again == compiled and again.groups == compiled.groups and again.groupindex == compiled.groupindex
+    return data if is_same else None
