@@ -47,7 +47,7 @@ AGENT = "---\nname: main\nmodel: script:answers.yaml\ntools: [spawn]\ntoolsets: 
 
 ANSWERS = """\
 - tools:
-    - {name: shell, args: {command: "sh -c 'sleep 305; true'"}}
+    - {name: shell, args: {command: "sh -c 'touch ready; sleep 305; true'"}}
     - {name: spawn}
 - text: never
 """
@@ -75,11 +75,13 @@ def busy_project(root: Path, *, server: bool = False) -> Path:
 
 
 def started(root: Path, expected: int = 1) -> str:
-    """Wait until the run's processes have been started; return their mark."""
-    begun = root / "begun"
+    """Wait until the run's processes have been started, those of its command too; return their mark."""
+    begun, ready = root / "begun", root / "ready"
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
-        if begun.exists() and (token := begun.read_text()) and len(find_marked(f"{MARK}={token}")) >= expected:
+        # The number alone may be that of processes which end at once.
+        is_begun = begun.exists() and ready.exists()
+        if is_begun and (token := begun.read_text()) and len(find_marked(f"{MARK}={token}")) >= expected:
             return f"{MARK}={token}"
         time.sleep(0.01)
     raise AssertionError(f"it hasn't begun: {sorted(path.name for path in root.iterdir())}")
