@@ -7,6 +7,7 @@ so a write with one has to come from the page itself: its `Origin` has to be thi
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import json
 import re
@@ -38,8 +39,14 @@ MOST_HEADERS = 16_384
 
 MOST_SESSIONS = 1000
 
+_ONLY_ONCE = ("authorization", "origin", "content-type", "sec-fetch-site", "last-event-id")
+"""Headers that a request can't have twice: whoever stands between, and this server, might each read another one."""
+
 _HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::([0-9]{1,5}))?")
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+
+LAST_WORDS = 1.0
+"""Seconds that the end of an answer may take when the server ends."""
 
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -100,8 +107,12 @@ class Access:
                 message["headers"] = [*message["headers"], *(each for each in added if each[0] not in sent)]
             await send(message)
 
+        progress = _Progress(guarded)
         with suppress(ClientDisconnect):  # it has gone away before its request was complete
-            await self._answer(request, receive, guarded)
+            try:
+                await self._answer(request, receive, progress.send)
+            except asyncio.CancelledError:  # the server ends, and waits no longer for what a run has to say
+                await asyncio.wait_for(progress.end(scope, receive), LAST_WORDS)
 
     async def _answer(self, request: Request, receive: Receive, send: Send) -> None:
         scope = request.scope
@@ -120,6 +131,9 @@ class Access:
         host = self._host(request)
         if host is None:
             return problem(421, "this server doesn't answer for that Host", "Start it with --allow-host NAME.")
+        twice = next((name for name in _ONLY_ONCE if len(request.headers.getlist(name)) > 1), None)
+        if twice is not None:
+            return problem(400, f"the request has the header {twice} twice")
         reads = request.method in ("GET", "HEAD")
         if reads and request.url.path in self._public:
             return None
@@ -177,6 +191,31 @@ class Access:
         answer = Response(status_code=204)
         answer.set_cookie(_cookie_name(host), token, httponly=True, samesite="strict", path="/")
         return answer
+
+
+class _Progress:
+    """How far the answer to a request is.
+
+    Args:
+        send: Sends it.
+    """
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._begun = self._complete = False
+
+    async def send(self, message: Message) -> None:
+        """Send a part of it."""
+        await self._send(message)
+        self._begun = True
+        self._complete = message["type"] == "http.response.body" and not message.get("more_body", False)
+
+    async def end(self, scope: Scope, receive: Receive) -> None:
+        """Complete it."""
+        if not self._begun:
+            await problem(503, "the server is ending")(scope, receive, self._send)
+        elif not self._complete:
+            await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 def _refuse_write(request: Request, host: str) -> Response | None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from llm_do.errors import EXIT_CODES, UsageError
@@ -18,7 +18,7 @@ from llm_do.runtime.steps.run_questions import process_user
 from llm_do.threads.sql.sql_store import SqlStore
 from llm_do.ui.live.run_comparison import ComparedRun, RunComparison
 from llm_do.web.conversation import conversation
-from llm_do.web.event_stream import event_stream, last_seen
+from llm_do.web.event_stream import EventStreams, last_seen
 from llm_do.web.openapi import DESCRIPTION
 from llm_do.web.requests import BadRequestError, flag_of, json_body, number_of, text_of, user_of
 from llm_do.web.run_document import document_text, stored_document
@@ -39,6 +39,7 @@ class Api:
 
     def __init__(self, projects: Sequence[ServedProject]) -> None:
         self._projects = {each.name: each for each in projects}
+        self._streams = EventStreams()
         self.routes = [
             Route("/api/openapi.json", self.describe),
             Route("/api/projects", self.projects),
@@ -56,6 +57,10 @@ class Api:
             Route("/api/runs/{run}/questions", self.questions, methods=["GET"]),
             Route("/api/runs/{run}/questions/{question}", self.answer, methods=["POST"]),
         ]
+
+    def close(self) -> None:
+        """End the streams of events."""
+        self._streams.close()
 
     # -- reading
 
@@ -145,7 +150,7 @@ class Api:
             after = last_seen(request.headers.get("last-event-id"), request.query_params.get("after"))
         except ValueError as error:
             raise BadRequestError(str(error)) from error
-        return StreamingResponse(event_stream(project.follow(run.id, after)), media_type="text/event-stream")
+        return self._streams.respond(project.follow(run.id, after), user_of(request))
 
     async def questions(self, request: Request) -> Response:
         """List the questions that a run waits for, and who has answered the others."""

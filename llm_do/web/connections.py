@@ -1,13 +1,17 @@
-"""Connections of `llm-do serve`: those that ask for nothing, or never finish asking, can't keep others out."""
+"""Connections of `llm-do serve`: those that never finish asking, or never read the answer, can't keep others out."""
 
 from __future__ import annotations
 
 import asyncio
+import socket
 from typing import Any, cast
 
+from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-__all__ = ["ACCEPTED_AT_ONCE", "MOST_UNFINISHED", "BoundedConnection"]
+from llm_do.web.service import Service
+
+__all__ = ["ACCEPTED_AT_ONCE", "MOST_UNFINISHED", "BoundedConnection", "PromptServer"]
 
 MOST_UNFINISHED = 200
 """Connections without a complete request, idle ones included; a process may have about a thousand files open."""
@@ -17,8 +21,14 @@ ACCEPTED_AT_ONCE = 100
 """Connections that are accepted before the oldest are closed."""
 
 
+PATIENCE = 60.0
+"""Seconds that an answer waits for its client to read on; who comes back later can take up a stream of events again."""
+
+
 class BoundedConnection(H11Protocol):
     """A connection, which is closed when there are too many that came later, and it has no complete request.
+
+    It is closed, too, when its client has stopped reading what it asked for.
 
     A client of this machine needs a moment to send a request. So those that have been at it the longest are the ones
     that never will.
@@ -27,6 +37,7 @@ class BoundedConnection(H11Protocol):
     _number = 0
     number = 0
     is_dropped = False
+    _waiting: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Begin, and close the oldest unfinished connection if there are too many."""
@@ -40,8 +51,53 @@ class BoundedConnection(H11Protocol):
             oldest.is_dropped = True
             oldest.transport.abort()
 
+    def pause_writing(self) -> None:
+        """Wait for the client to read, though not for long."""
+        super().pause_writing()
+        self._stop_waiting()
+        self._waiting = self.loop.call_later(PATIENCE, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Write on, since the client has read."""
+        super().resume_writing()
+        self._stop_waiting()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def shutdown(self) -> None:
+        """End when the server does, at once if the client reads nothing."""
+        if self.flow.write_paused:
+            self.transport.abort()
+        super().shutdown()
+
+    def _stop_waiting(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+
     @property
     def is_unfinished(self) -> bool:
         """Whether no request is being answered whose body is complete; a dropped connection is about to go."""
         cycle = cast("Any", self.cycle)
         return not self.is_dropped and (cycle is None or bool(cycle.response_complete or cycle.more_body))
+
+
+class PromptServer(Server):
+    """A server that ends streams of events when it ends, instead of waiting for the runs that they follow.
+
+    Args:
+        config: The settings of the server.
+        service: What it serves.
+    """
+
+    def __init__(self, config: Config, service: Service) -> None:
+        super().__init__(config)
+        self._service = service
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End."""
+        self._service.end_streams()
+        await super().shutdown(sockets)

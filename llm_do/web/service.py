@@ -77,9 +77,10 @@ class Service:
             raise UsageError("a service needs a key", hint="Leave `keys` out, and read `key`.")
         self.key = next(iter(keys))
         self.projects = _named(given)
+        self._api = Api(self.projects)
         app = Starlette(
             routes=[
-                *Api(self.projects).routes,
+                *self._api.routes,
                 *ChatCompletions(self.projects).routes,
                 *(Route(path, _page) for path in PAGES),
             ],
@@ -104,8 +105,13 @@ class Service:
         finally:
             await self.aclose()
 
+    def end_streams(self) -> None:
+        """End the streams of events, which a server would otherwise wait for when it ends."""
+        self._api.close()
+
     async def aclose(self) -> None:
         """End the runs that it has begun, and close the stores."""
+        self.end_streams()
         for each in self.projects:
             await each.aclose()
 

@@ -80,6 +80,17 @@ def test_two_hosts_or_none_are_refused(desk: Served) -> None:
 
 
 @pytest.mark.parametrize(
+    "header", [f"Authorization: Bearer {KEY}", "Origin: http://127.0.0.1", "Last-Event-ID: 1", "Sec-Fetch-Site: none"]
+)
+def test_a_header_that_decides_is_there_once(desk: Served, header: str) -> None:
+    """Of two, something in between might have checked the other one."""
+    name = header.partition(":")[0]
+    answer = raw(desk, f"GET / HTTP/1.1\r\nHost: localhost\r\n{header}\r\n{name}: x\r\n\r\n".encode())
+
+    assert answer.split()[1] == "400"
+
+
+@pytest.mark.parametrize(
     "header", ["", "Bearer", "Bearer wrong", f"Basic {KEY}", f"Bearer {KEY}x", f"Bearer {KEY[:-1]}", KEY]
 )
 def test_nothing_is_answered_without_the_key(desk: Served, header: str) -> None:

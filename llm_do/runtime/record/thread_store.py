@@ -230,8 +230,10 @@ class ThreadStore(Protocol):
         """Return a run by its id or an unambiguous prefix of it."""
         ...
 
-    async def observations(self, filter: Filter, *, limit: int | None = None) -> list[Observation]:
-        """Read journal entries in the order they were written; with a limit, only the latest."""
+    async def observations(
+        self, filter: Filter, *, limit: int | None = None, earliest: bool = False
+    ) -> list[Observation]:
+        """Read journal entries in the order they were written; with a limit, only the latest, or the `earliest`."""
         ...
 
     async def exchanges(self, run_id: str) -> list[Exchange]:

@@ -229,8 +229,8 @@ def write_batch(db: Database, run: RunRecord, batch: Batch) -> None:
     exchange_rows.write(db, batch)
 
 
-def observations(db: Database, filter: Filter, limit: int | None) -> list[Observation]:
-    """Read journal entries in the order they were written."""
+def observations(db: Database, filter: Filter, limit: int | None, *, earliest: bool = False) -> list[Observation]:
+    """Read journal entries in the order they were written; with a limit, the latest or the `earliest`."""
     wheres: list[str] = []
     values: list[Any] = []
     for column, value in (("thread = ?", filter.thread_id), ("run = ?", filter.run_id), ("user = ?", filter.user_id)):
@@ -247,13 +247,14 @@ def observations(db: Database, filter: Filter, limit: int | None) -> list[Observ
         values += filter.types
     where = f" WHERE {' AND '.join(wheres)}" if wheres else ""
     # The entries of one run have an order of their own, whatever the clock says.
-    order = "seq DESC" if filter.run_id is not None else "time DESC, run DESC, seq DESC"
+    columns = ("seq",) if filter.run_id is not None else ("time", "run", "seq")
+    order = ", ".join(columns if earliest else (f"{each} DESC" for each in columns))
     rows = db.execute(
         f"SELECT run, seq, time, type, thread, user, data FROM events{where} ORDER BY {order} LIMIT ?",
         [*values, _most(limit)],
     ).fetchall()
     try:
-        return [Observation(*row[:-1], data=json.loads(row[-1])) for row in reversed(rows)]
+        return [Observation(*row[:-1], data=json.loads(row[-1])) for row in (rows if earliest else reversed(rows))]
     except ValueError as error:
         raise StoreError(
             f"an entry of the journal can't be read: {error}",

@@ -351,9 +351,11 @@ class SqlStore:
             return await self._retention.count_old_threads(before)
         return await self._retention.prune_threads(before, seconds)
 
-    async def observations(self, filter: Filter, *, limit: int | None = None) -> list[Observation]:
-        """Read journal entries in the order they were written; with a limit, only the latest."""
-        return await self._read(lambda db: rows.observations(db, filter, limit))
+    async def observations(
+        self, filter: Filter, *, limit: int | None = None, earliest: bool = False
+    ) -> list[Observation]:
+        """Read journal entries in the order they were written; with a limit, only the latest, or the `earliest`."""
+        return await self._read(lambda db: rows.observations(db, filter, limit, earliest=earliest))
 
     async def exchanges(self, run_id: str) -> list[Exchange]:
         """Read the exchanges of a run in the order in which they ended."""

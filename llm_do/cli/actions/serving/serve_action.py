@@ -48,10 +48,10 @@ def serve_projects(
     if store is not None and not store.strip():
         raise UsageError("--store is empty", hint="Leave it out to use the projects' stores.")
     try:
-        from uvicorn import Config, Server
+        from uvicorn import Config
 
         from llm_do.web.access import MOST_HEADERS
-        from llm_do.web.connections import ACCEPTED_AT_ONCE, BoundedConnection
+        from llm_do.web.connections import ACCEPTED_AT_ONCE, BoundedConnection, PromptServer
         from llm_do.web.service import Service
     except ImportError as error:
         missing = missing_extra("service", "`llm-do serve`")
@@ -90,7 +90,7 @@ def serve_projects(
 
             webbrowser.open(address)
         with suppress(KeyboardInterrupt):
-            asyncio.run(Server(config).serve(sockets=[listening]))
+            asyncio.run(PromptServer(config, service).serve(sockets=[listening]))
     return 0
 
 

@@ -18,6 +18,9 @@ __all__ = ["follow_run"]
 SHORTEST, LONGEST = 0.05, 0.5
 """Seconds between two looks into the store: shortly after something was new, and later."""
 
+MOST_AT_ONCE = 100
+"""Events that are read at once: a reader that is slow, or stands still, holds no more of a long run."""
+
 RECOVERY = 2.0
 """Seconds after which a run in which nothing happens is checked for having been killed."""
 
@@ -41,10 +44,12 @@ async def follow_run(store: ThreadStore, run_id: str, *, after: int) -> AsyncIte
         run = await store.run(run_id)
         if run is None or run.id != run_id:
             raise UsageError(f"there is no run {run_id!r}", hint="`llm-do runs list` shows the runs that there are.")
-        found = await store.observations(Filter(run_id=run_id, after=after))
+        found = await store.observations(Filter(run_id=run_id, after=after), limit=MOST_AT_ONCE, earliest=True)
         for each in found:
             yield each
             after = each.seq
+        if len(found) == MOST_AT_ONCE:  # there may be more
+            continue
         if run.finished is not None:
             return
         if found:
