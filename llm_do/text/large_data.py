@@ -14,7 +14,7 @@ from typing import Any, cast
 from llm_do.text.json_data import to_json_data
 from llm_do.text.surrogates import replace_surrogates
 
-__all__ = ["is_large", "json_parts", "text_parts"]
+__all__ = ["is_large", "json_parts", "text_parts", "weigh"]
 
 _NODES = 5_000
 """Values that are converted in one go; that takes a few milliseconds."""
@@ -29,7 +29,7 @@ def is_large(value: object) -> bool:
         >>> is_large([{"n": 1}] * 100), is_large([{"n": 1}] * 100_000), is_large("x" * 10_000_000)
         (False, True, True)
     """
-    return _weigh(value, _NODES) >= _NODES
+    return weigh(value, _NODES) >= _NODES
 
 
 def json_parts(value: object, *, strict: bool = False) -> Iterator[str]:
@@ -39,7 +39,7 @@ def json_parts(value: object, *, strict: bool = False) -> Iterator[str]:
         >>> "".join(json_parts({"a": [1, 2.5, None], "b": "text"}))
         '{"a": [1, 2.5, null], "b": "text"}'
     """
-    if _weigh(value, _NODES) < _NODES:
+    if weigh(value, _NODES) < _NODES:
         yield _dump(value, strict)
     elif isinstance(value, str):
         yield '"'
@@ -98,11 +98,11 @@ def _members(members: dict[Any, Any], strict: bool) -> Iterator[str]:
 
 
 def _weigh_item(item: object) -> int:
-    return _weigh(item, _NODES)
+    return weigh(item, _NODES)
 
 
 def _weigh_member(member: tuple[object, object]) -> int:
-    return _weigh(member[1], _NODES) + 1
+    return weigh(member[1], _NODES) + 1
 
 
 def _batches(items: Iterable[Any], weigh: Callable[[Any], int]) -> Iterator[list[Any]]:
@@ -120,8 +120,13 @@ def _batches(items: Iterable[Any], weigh: Callable[[Any], int]) -> Iterator[list
         yield batch
 
 
-def _weigh(value: object, most: int) -> int:
-    """Return about how many parts a value has, counting no further than `most`."""
+def weigh(value: object, most: int) -> int:
+    """Return about how many parts a value has, long texts counting for many, and no further than `most`.
+
+    Example:
+        >>> weigh({"a": [1, 2], "b": None}, 100), weigh([0] * 1000, 100), weigh("x" * 2000, 100)
+        (5, 100, 11)
+    """
     weight = 1
     if isinstance(value, str | bytes):
         return weight + len(value) // (_CHARACTERS // _NODES)
@@ -134,7 +139,7 @@ def _weigh(value: object, most: int) -> int:
     if len(parts) >= most:
         return most
     for part in islice(parts, most):
-        weight += 1 if part is None or isinstance(part, int | float) else _weigh(part, most - weight)
+        weight += 1 if part is None or isinstance(part, int | float) else weigh(part, most - weight)
         if weight >= most:
             break
     return weight

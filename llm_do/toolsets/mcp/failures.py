@@ -15,9 +15,10 @@ from mcp.types import METHOD_NOT_FOUND
 from llm_do._startup.frozen import frozen
 from llm_do.formats.pasted_servers import split_command
 from llm_do.formats.toolset_config import McpConfig
+from llm_do.toolsets.mcp.large_answers import REFUSED
 from llm_do.toolsets.mcp.protocol import Findings
 
-__all__ = ["Reason", "explain_failure", "explain_status", "is_gone"]
+__all__ = ["Reason", "explain_failure", "explain_status", "is_gone", "is_refused"]
 
 _GONE = re.compile(
     r"connection (?:was )?(?:closed|lost|reset)|connecterror|failed to connect|connection attempts failed|not connected"
@@ -78,6 +79,11 @@ def explain_failure(config: McpConfig, error: BaseException, findings: Findings)
 def is_gone(error: BaseException) -> bool:
     """Whether the connection failed, not the tool."""
     return _GONE.search(f"{type(error).__name__} {error}") is not None
+
+
+def is_refused(error: BaseException) -> bool:
+    """Whether the server's answer isn't read, in which case our own error takes its place."""
+    return any(isinstance(cause, MCPError) and cause.data == REFUSED for cause in _causes(error))
 
 
 def explain_status(status: int) -> Reason:

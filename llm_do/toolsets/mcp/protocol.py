@@ -3,7 +3,8 @@
 - Whether a server knows the newest version of the protocol is asked within a share of its time.
 - A tool with a broken schema is left out, and the others are offered.
 - Results aren't checked against the server's own schema: it is the server's promise to itself, and may take for ever.
-- What a command prints is read in lines of bounded length.
+- What a server sends is read in messages of bounded size; a large one is parsed in a worker thread.
+- Of a list of tools, no more is read than can be offered to a model.
 - The status of an HTTP response and lines that aren't messages are kept, because they say what went wrong.
 """
 
@@ -20,17 +21,22 @@ import anyio
 import httpx2
 from fastmcp.client.transports import ClientTransport, StreamableHttpTransport
 from fastmcp.client.transports.base import SessionKwargs, TransportOptions, VersionAwareClientSession
-from mcp import ClientSession, StdioServerParameters
+from mcp import ClientSession, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.shared.dispatcher import CallOptions
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
-from mcp.types import CallToolResult, Tool
+from mcp.types import INTERNAL_ERROR, PARSE_ERROR, CallToolResult, Tool
 from pydantic import ValidationError
 from typing_extensions import Unpack
 
 from llm_do.concurrency.worker_threads import run_in_worker
 from llm_do.project.tools.argument_schemas import find_unusable_part
-from llm_do.toolsets.mcp.server_lines import LINES
+from llm_do.text.large_data import is_large, weigh
+from llm_do.toolsets.mcp.http_answers import BoundedTransport
+from llm_do.toolsets.mcp.large_answers import LARGE_MESSAGE, REFUSED, LargeAnswer, LargeAnswers
+from llm_do.toolsets.mcp.large_json import read_large_json
+from llm_do.toolsets.mcp.large_results import set_result, small_result
+from llm_do.toolsets.mcp.server_lines import LINES, answers_of_connection
 
 if TYPE_CHECKING:
     import ssl
@@ -42,6 +48,9 @@ _LONGEST_PROBE = 1.0
 _LONGEST_STREAM = 300.0
 _NOISE = 3
 _NEEDED = {"name", "description", "inputSchema"}
+_MOST_TOOLS = 1000
+_MOST_PARTS = 50_000
+"""Parts of a list of tools as `weigh` counts them: some fifty for each tool."""
 
 
 @dataclass
@@ -73,9 +82,11 @@ class Findings:
 class _Dispatcher(JSONRPCDispatcher[Any]):
     """Requests with our limits, and listings without unusable tools."""
 
-    def __init__(self, read: Any, write: Any, findings: Findings, timeout: float) -> None:
+    def __init__(self, read: Any, write: Any, findings: Findings, answers: LargeAnswers, timeout: float) -> None:
         super().__init__(read, write)
         self._findings = findings
+        self._answers = answers
+        self._listed_tools = self._listed_parts = 0
         self._probe = min(timeout * _PROBE_SHARE, _LONGEST_PROBE)
 
     async def send_raw_request(
@@ -86,14 +97,40 @@ class _Dispatcher(JSONRPCDispatcher[Any]):
         if method == "server/discover":
             opts = {**(opts or {}), "timeout": self._probe}
         result = await super().send_raw_request(method, params, opts, **more)
+        large = self._answers.take(result)
+        if large is not None:
+            result = await self._read_large(method, large)
         if method == "tools/list":
+            if not cast("dict[str, object]", params or {}).get("cursor"):
+                self._listed_tools = self._listed_parts = 0
             tools = cast("object", result.get("tools"))
             if isinstance(tools, list):
                 result = {**result, "tools": await run_in_worker(self._usable, cast("list[object]", tools))}
         return result
 
+    async def _read_large(self, method: str, answer: LargeAnswer) -> dict[str, Any]:
+        try:
+            read = await run_in_worker(read_large_json, answer.data)
+            if answer.is_error:
+                raise _error_of(read)
+            if method != "tools/call":
+                return read if method == "tools/list" else await run_in_worker(_checked, read)
+            small, value = await run_in_worker(small_result, read)
+        except ValueError as error:
+            raise MCPError(PARSE_ERROR, f"the server's answer can't be read: {error}", REFUSED) from error
+        if small.get("isError") is not True and not set_result(value):
+            raise MCPError(PARSE_ERROR, f"the server's answer is longer than {LARGE_MESSAGE // 2**10} KiB", REFUSED)
+        return small
+
     def _usable(self, tools: list[object]) -> list[object]:
-        return [tool for tool in tools if self._is_usable(tool)]
+        self._listed_tools += len(tools)
+        if self._listed_tools > _MOST_TOOLS:
+            raise MCPError(PARSE_ERROR, f"it has more than {_MOST_TOOLS} tools", REFUSED)
+        usable = [tool for tool in tools if self._is_usable(tool)]
+        self._listed_parts += weigh(usable, _MOST_PARTS)
+        if self._listed_parts >= _MOST_PARTS:
+            raise MCPError(PARSE_ERROR, f"its list of tools has {_MOST_PARTS} values or more", REFUSED)
+        return usable
 
     def _is_usable(self, tool: object) -> bool:
         if not isinstance(tool, dict):
@@ -108,6 +145,7 @@ class _Dispatcher(JSONRPCDispatcher[Any]):
         if reason is not None:
             self._findings.unusable[name] = f"its inputSchema can't be used: {reason}"
             return False
+        declared.pop("outputSchema", None)  # FastMCP would check results with it, on the event loop
         try:
             Tool.model_validate(declared, by_name=False)
         except ValidationError:  # of what only describes it
@@ -118,10 +156,23 @@ class _Dispatcher(JSONRPCDispatcher[Any]):
         return True
 
 
-def _session_class(findings: Findings, timeout: float) -> type[ClientSession]:
+def _checked(answer: dict[str, Any]) -> dict[str, Any]:
+    """An answer that the SDK checks while nothing else has a turn."""
+    if is_large({**answer, "instructions": None}):
+        raise ValueError("it has too many parts")
+    return answer
+
+
+def _error_of(error: dict[str, Any]) -> MCPError:
+    code, message = error.get("code"), error.get("message")
+    text = message[:LARGE_MESSAGE] if isinstance(message, str) else "no message"
+    return MCPError(code if isinstance(code, int) else INTERNAL_ERROR, text)
+
+
+def _session_class(findings: Findings, answers: LargeAnswers, timeout: float) -> type[ClientSession]:
     class Session(VersionAwareClientSession):
         def __init__(self, read_stream: Any, write_stream: Any, **options: Any) -> None:
-            super().__init__(dispatcher=_Dispatcher(read_stream, write_stream, findings, timeout), **options)
+            super().__init__(dispatcher=_Dispatcher(read_stream, write_stream, findings, answers, timeout), **options)
 
         async def validate_tool_result(self, name: str, result: CallToolResult) -> None:
             """Accept every result."""
@@ -163,7 +214,8 @@ class CommandTransport(ClientTransport):
         self._log_file = log_file
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._session_class = _session_class(findings, seconds)
+        self._answers = LargeAnswers()
+        self._session_class = _session_class(findings, self._answers, seconds)
 
     @asynccontextmanager
     async def connect_session(
@@ -193,6 +245,7 @@ class CommandTransport(ClientTransport):
 
     async def _hold(self, ready: asyncio.Future[ClientSession], stop: asyncio.Event, options: SessionKwargs) -> None:
         """Stay connected until `stop` is set."""
+        answers_of_connection.set(self._answers)  # of this task
         async with (
             stdio_client(self._server, errlog=self._log_file) as (read, write),
             self._session_class(read, write, **options) as session,
@@ -205,14 +258,18 @@ class UrlTransport(_OurSession, StreamableHttpTransport):
     """A server at an address."""
 
     def __init__(self, url: str, headers: dict[str, str], *, findings: Findings, seconds: float) -> None:
+        answers = LargeAnswers()
+
         def client(headers: Any = None, timeout: Any = None, auth: Any = None, **_: object) -> httpx2.AsyncClient:
-            from llm_do.models.connections.http_clients import shared_ssl_context
+            from llm_do.models.connections.http_clients import proxy_for, shared_ssl_context
 
             # Redirects within the address's origin are followed by the transport itself. As for providers, None is no
             # context until one is needed: making one takes longer than a call of a local server.
             verify: ssl.SSLContext = shared_ssl_context(url)  # pyright: ignore[reportAssignmentType]
             return httpx2.AsyncClient(
-                verify=verify,
+                transport=BoundedTransport(
+                    httpx2.AsyncHTTPTransport(verify=verify, proxy=proxy_for(url)), answers, seconds
+                ),
                 headers=headers,
                 auth=auth,
                 timeout=timeout or httpx2.Timeout(seconds, read=_LONGEST_STREAM),
@@ -220,4 +277,4 @@ class UrlTransport(_OurSession, StreamableHttpTransport):
             )
 
         super().__init__(url, headers, httpx_client_factory=client)
-        self._session_class = _session_class(findings, seconds)
+        self._session_class = _session_class(findings, answers, seconds)

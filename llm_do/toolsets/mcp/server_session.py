@@ -120,6 +120,12 @@ class McpSession:
 
         return explain_status(self.findings.status).text if self.findings and self.findings.status else str(error)
 
+    def is_refused(self, error: BaseException) -> bool:
+        """Whether the server's answer isn't read, in which case the error says so in its place."""
+        from llm_do.toolsets.mcp.failures import is_refused
+
+        return is_refused(error)
+
     @property
     def has_status(self) -> bool:
         """Whether the last response was an HTTP error."""

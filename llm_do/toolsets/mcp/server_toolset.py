@@ -22,6 +22,7 @@ from llm_do.project.tools.tool_schemas import is_included
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.resources import ServerToolset
 from llm_do.runtime.tools.traits import ToolTraits
+from llm_do.toolsets.mcp.large_results import call_tool
 from llm_do.toolsets.mcp.server_session import McpSession
 from llm_do.toolsets.mcp.tool_review import ReviewedServer, ToolReview
 
@@ -91,7 +92,9 @@ class McpServerToolset(ServerToolset):
         for name, reason in (session.findings.unusable if session.findings is not None else {}).items():
             if is_included(name, self.config.include, self.config.exclude):
                 _warn_once(ctx.deps, f"{self.name} {name}", f"the MCP server {self.name}: {name} is left out, {reason}")
+        await asyncio.sleep(0)  # a list of hundreds of tools takes a while at each of these steps, and at what follows
         reviews = await self._review(session, found, ctx.deps)
+        await asyncio.sleep(0)
         offered = (own for own in found if is_included(own, self.config.include, self.config.exclude))
         tools = {
             name: replace(found[own], toolset=self, tool_def=_definition(name, found[own].tool_def, reviews[own]))
@@ -102,6 +105,7 @@ class McpServerToolset(ServerToolset):
             shown = [review.shown for review in reviews.values()]
             listed = [ListedTool(each.name, each.description, each.schema) for each in shown]
             transport.keep_listing(self.name, listed, names)
+        await asyncio.sleep(0)
         return tools
 
     async def _review(
@@ -159,7 +163,7 @@ class McpServerToolset(ServerToolset):
         timer = asyncio.timeout(self.config.timeout)
         try:
             async with timer:
-                return await client.direct_call_tool(own, tool_args)
+                return await call_tool(client, own, tool_args)
         except ToolFailed:
             raise
         except TimeoutError as error:
@@ -172,7 +176,7 @@ class McpServerToolset(ServerToolset):
         except Exception as error:
             if (gone := await session.handle_failure(client, error)) is not None:
                 raise gone from error
-            if isinstance(error, ModelRetry) and not session.has_status:
+            if isinstance(error, ModelRetry) and not session.has_status and not session.is_refused(error):
                 raise
             raise ToolError(f"{own} failed at the MCP server {self.name}: {session.describe(error)}") from error
 
@@ -191,8 +195,10 @@ class McpServerToolset(ServerToolset):
             ) from error
         except Exception as error:
             gone = await session.handle_failure(client, error)
+            hint = "Make it offer fewer tools, if it can, or set `required: false` to run without it."
             raise gone or ToolError(
-                f"the MCP server {self.name} did not list its tools: {session.describe(error)}"
+                f"the MCP server {self.name} did not list its tools: {session.describe(error)}",
+                hint=hint if session.is_refused(error) else None,
             ) from error
 
     def _session(self, call: CallContext) -> McpSession:

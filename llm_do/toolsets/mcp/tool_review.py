@@ -105,7 +105,10 @@ class ReviewedServer:
         """Compare the tools that the server lists now; the first ones that this machine sees count as reviewed."""
         if self._locked is None and self._seen is None:
             self._seen = await run_in_worker(self._load, tools)
-        self._reviews = {name: self._known(tool) or self._compare(tool) for name, tool in tools.items()}
+        known = {name: self._known(tool) for name, tool in tools.items()}
+        unknown = [tool for name, tool in tools.items() if known[name] is None]
+        compared = await run_in_worker(lambda: {tool.name: self._compare(tool) for tool in unknown}) if unknown else {}
+        self._reviews = {name: review or compared[name] for name, review in known.items()}
         return self._reviews
 
     def check_frozen(self, reviews: Mapping[str, ToolReview]) -> None:
