@@ -12,16 +12,12 @@ from llm_do.linker.analysis.broken_files import broken_names
 from llm_do.linker.analysis.inventory import AgentTools, Inventory, KnownTool
 from llm_do.linker.analysis.linked_capabilities import provider_tool
 from llm_do.linker.analysis.names import Names
-from llm_do.linker.checks.rule_checks import (
-    Subjects,
-)
+from llm_do.linker.analysis.rule_subjects import Subjects
 from llm_do.linker.checks.unused_names import listed_names
 from llm_do.linker.python.exports import Export
 from llm_do.linker.python.python_files import PythonFiles
 from llm_do.linker.python.references import References
-from llm_do.linker.sources.conversion import (
-    AgentSource,
-)
+from llm_do.linker.sources.conversion import AgentSource
 from llm_do.linker.sources.new_code import read_new_code
 from llm_do.linker.sources.project_files import ProjectFiles
 from llm_do.linker.sources.skill_folders import LinkedSkills

@@ -6,14 +6,15 @@ means what its author thinks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import cast
 
 from llm_do._startup.frozen import frozen
 from llm_do.policy.pattern import Pattern, PatternError, parse_pattern
-from llm_do.policy.values import Effect
+from llm_do.policy.values import Decision, Effect, ToolCallInfo
+from llm_do.text.globs import Glob
 
 __all__ = ["Policy", "Rule", "RuleFault", "build_policy", "option_rules"]
 
@@ -80,9 +81,93 @@ class Policy:
         """The name of the policy function in a decision's reason."""
         return f"the policy function {self.function}" if self.function else "the policy function"
 
+    @cached_property
+    def names_agents(self) -> bool:
+        """Whether a rule is only about calls of certain agents."""
+        return any(rule.pattern.agent is not None or rule.pattern.agent_path is not None for rule in self.rules)
+
+    @cached_property
+    def ordinary(self) -> dict[Hashable, tuple[Decision, Sequence[Rule]]]:
+        """What was decided by it about ordinary calls, by what the decision depends on."""
+        return {}
+
+    def about(self, call: ToolCallInfo) -> Policy:
+        """Return this policy without rules that can match no call of its tool by its agent; it decides the same."""
+        found = self._index.find(call)
+        policy = self._narrower.get(found)
+        if policy is None:
+            rules = tuple(rule for rule, excluded in zip(self.rules, found, strict=True) if not excluded)
+            policy = self._narrower[found] = replace(self, rules=rules)
+        return policy
+
+    @cached_property
+    def _index(self) -> _RuleIndex:
+        return _RuleIndex([rule.pattern for rule in self.rules])
+
+    @cached_property
+    def _narrower(self) -> dict[bytes, Policy]:
+        return {}
+
     def plus(self, rules: Iterable[Rule]) -> Policy:
         """Return this policy with more rules."""
         return replace(self, rules=(*self.rules, *rules))
+
+
+class _RuleIndex:
+    """Patterns by the characters that the names of a call must have for one to match.
+
+    It only leaves out what can't match; `llm_do.policy.matcher` says which of the others do.
+
+    Args:
+        patterns: The patterns, in the order in which they are found.
+    """
+
+    def __init__(self, patterns: Sequence[Pattern]) -> None:
+        self._count = len(patterns)
+        tool: dict[str, bytearray] = {}
+        agent: dict[str, bytearray] = {}
+        for place, pattern in enumerate(patterns):
+            for characters, globs in ((tool, _tool_globs(pattern)), (agent, _agent_globs(pattern))):
+                for character in _required(globs):
+                    characters.setdefault(character, bytearray(self._count))[place] = 1
+        self._by_tool = {character: int.from_bytes(places, "little") for character, places in tool.items()}
+        self._by_agent = {character: int.from_bytes(places, "little") for character, places in agent.items()}
+
+    def find(self, call: ToolCallInfo) -> bytes:
+        """Return a byte for each pattern: 0 if it may match the call, whatever its arguments, else 1."""
+        excluded = _lacking(self._by_tool, f"{call.tool_name} {call.tool or ''}")
+        excluded |= _lacking(self._by_agent, " ".join((call.agent, call.path, *call.makers)))
+        return excluded.to_bytes(self._count, "little")
+
+
+def _lacking(having: dict[str, int], names: str) -> int:
+    """The patterns that need a character which the names of a call don't have."""
+    if not names.isascii():  # letters beyond ASCII may stand for others where case doesn't matter
+        return 0
+    available = set(names.lower())
+    excluded = 0
+    for character, patterns in having.items():
+        if character not in available:
+            excluded |= patterns
+    return excluded
+
+
+def _tool_globs(pattern: Pattern) -> Iterator[Glob]:
+    if pattern.action is None:
+        yield pattern.tool
+
+
+def _agent_globs(pattern: Pattern) -> Iterator[Glob]:
+    if pattern.agent is not None:
+        yield pattern.agent
+    if pattern.agent_path is not None:
+        yield from (each for each in pattern.agent_path.segments if each is not None and each.literal != "/")
+
+
+def _required(globs: Iterator[Glob]) -> set[str]:
+    """The characters that a text must have to match, as lower case; only ASCII, which case changes in one way."""
+    texts = [atom.text for glob in globs for atom in glob.atoms if atom.kind == "char"]
+    return {text.lower() for text in texts if text.isascii()}
 
 
 def build_policy(

@@ -198,6 +198,17 @@ class Glob:
         return bool(self.atoms) and all(atom.kind == "star" for atom in self.atoms)
 
     @cached_property
+    def _pieces(self) -> tuple[str, ...] | None:
+        """The texts between its stars, None if it has other wildcards."""
+        if not all(atom.kind in ("char", "star", "void") for atom in self.atoms):
+            return None
+        return tuple("".join(atom.text for atom in part) for part in _between_stars(self.atoms))
+
+    @cached_property
+    def _folded_pieces(self) -> tuple[str, ...]:
+        return tuple(piece.lower() for piece in self._pieces or ())
+
+    @cached_property
     def _expression(self) -> str:
         # Between two stars the leftmost place is always as good as any later one: atomic groups say
         # so to the engine, which keeps a pattern with many stars from taking exponential time.
@@ -257,9 +268,38 @@ class Glob:
         literal = self.literal
         if literal is not None:
             return text == literal or (fold and text.lower() == self._lower)
+        # Most globs are texts between stars: compiling an expression for each of thousands would take seconds.
+        if self._pieces is not None and not fold:
+            return _has_pieces(text, self._pieces)
+        if self._pieces is not None and self._is_ascii and text.isascii():
+            return _has_pieces(text.lower(), self._folded_pieces)
         if fold:
             return self._folded.fullmatch(text) is not None
         return self._exact.fullmatch(text) is not None
+
+
+def _between_stars(atoms: Atoms) -> list[list[Atom]]:
+    parts: list[list[Atom]] = [[]]
+    for atom in atoms:
+        if atom.kind == "star":
+            parts.append([])
+        else:
+            parts[-1].append(atom)
+    return parts
+
+
+def _has_pieces(text: str, pieces: Sequence[str]) -> bool:
+    """Whether a text begins and ends with the first and the last of several pieces, and has the others in between."""
+    first, *middle, last = pieces
+    at, end = len(first), len(text) - len(last)
+    if at > end or not text.startswith(first) or not text.endswith(last):
+        return False
+    for piece in middle:
+        found = text.find(piece, at, end)
+        if found < 0:
+            return False
+        at = found + len(piece)
+    return True
 
 
 def _one_spelling(text: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 __all__ = ["closest_match", "did_you_mean", "with_article"]
 
 _PARTS = re.compile(r"[\s_.-]+")
+_SEPARATORS = frozenset(" \t\n_.-")
 _LEAST_PREFIX = 4
 """Characters that two words have to begin with for one to stand for the other, such as `desc` for `description`."""
 
@@ -27,22 +28,39 @@ def closest_match(word: str, words: Iterable[str], *, spelling_only: bool = Fals
         >>> closest_match("foo", ["tools", "thread"]) is None
         True
     """
-    ranked = [
-        (rank, index, candidate)
-        for index, candidate in enumerate(words)
-        if (rank := _rank(word, candidate, spelling_only=spelling_only)) is not None
-    ]
-    return min(ranked)[2] if ranked else None
+    a = word.casefold()[:_LONGEST]
+    letters = frozenset(a)
+    best: tuple[tuple[int, int], str] | None = None
+    for candidate in words:
+        b = candidate.casefold()[:_LONGEST]
+        # Comparing two words is slow, and most are too long, or have too many letters that the other hasn't.
+        different, allowed = len(letters.symmetric_difference(b) - _SEPARATORS), _allowed(a, b, spelling_only)
+        is_far = different > 2 * allowed or (different > 0 and abs(len(a) - len(b)) > allowed)
+        if is_far and (spelling_only or not _begin_alike(a, b)):
+            continue
+        rank = _rank(a, b, spelling_only=spelling_only)
+        if rank is not None and (best is None or rank < best[0]):
+            best = rank, candidate
+    return best[1] if best is not None else None
 
 
-def _rank(word: str, candidate: str, *, spelling_only: bool) -> tuple[int, int] | None:
+def _allowed(a: str, b: str, spelling_only: bool) -> int:
+    """How many typing errors two words may be apart."""
+    longest = max(len(a), len(b))
+    return 1 + longest // 12 if spelling_only else longest // 3
+
+
+def _begin_alike(a: str, b: str) -> bool:
+    shorter = min(len(a), len(b))
+    return shorter >= _LEAST_PREFIX and a[:shorter] == b[:shorter]
+
+
+def _rank(a: str, b: str, *, spelling_only: bool) -> tuple[int, int] | None:
     """How far apart two words are, None if one doesn't stand for the other."""
-    a, b = word.casefold()[:_LONGEST], candidate.casefold()[:_LONGEST]
     parts, others = _PARTS.split(a), _PARTS.split(b)
     if parts == others:
         return 0, 0
-    longest = max(len(a), len(b))
-    allowed = 1 + longest // 12 if spelling_only else longest // 3
+    allowed = _allowed(a, b, spelling_only)
     if abs(len(a) - len(b)) <= allowed:
         distance = _distance(a, b)
         if distance <= allowed:
@@ -51,8 +69,7 @@ def _rank(word: str, candidate: str, *, spelling_only: bool) -> tuple[int, int] 
         return None
     if sorted(parts) == sorted(others):
         return 2, 0
-    shorter = min(len(a), len(b))
-    if shorter >= _LEAST_PREFIX and a[:shorter] == b[:shorter]:
+    if _begin_alike(a, b):
         return 3, abs(len(a) - len(b))
     return None
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given, strategies as st
 
 from llm_do.policy.decision import decide
@@ -105,3 +107,24 @@ def test_blocks_denials_and_questions_for_a_person_hold_under_every_policy(
     assert decide(call, policy, **{**sources, "metadata": "deny"}).effect == "deny"
     assert decide(call, policy, **{**sources, "function": "deny"}).effect == "deny"
     assert decide(call, policy, **{**sources, "toolset": Decision("ask", "", person_only=True)}).effect != "allow"
+
+
+AGENTS = st.sampled_from(["main", "x", "Main", "m*", "*i?", "x/main", "main/**", "**/x", "K"])
+NAMED = st.builds(
+    lambda effect, agent, text: a_rule(effect, f"{agent}:{text}"),
+    EFFECTS,
+    AGENTS,
+    st.sampled_from(["*", "send", "se*", "wr*"]),
+)
+ANY_RULES = st.lists(RULES | NAMED, max_size=6).map(tuple)
+
+
+@given(
+    calls(), ANY_RULES, st.sampled_from(["main", "x/main", "main/x", "K"]), st.sampled_from([(), ("x",), ("main", "x")])
+)
+def test_rules_that_can_match_no_call_of_a_tool_by_an_agent_decide_nothing(
+    call: ToolCallInfo, rules: tuple[Rule, ...], path: str, makers: tuple[str, ...]
+) -> None:
+    call = replace(call, agent=path.rpartition("/")[2], path=path, makers=makers)
+    policy = Policy(None, rules)
+    assert decide(call, policy.about(call)) == decide(call, policy)

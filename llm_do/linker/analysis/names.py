@@ -101,6 +101,11 @@ class Names:
         """Add the diagnostic of a problem."""
         self.faults.append(problem.at(place))
 
+    def may_propose(self) -> bool:
+        """Whether the nearest name may be looked for once more."""
+        self._proposed += 1
+        return self._proposed <= _MOST_PROPOSALS
+
     def _unknown(self, name: str, kinds: Sequence[Kind], noun: str) -> Problem:
         file = self.functions.get(name) if "tool" in kinds or "toolset" in kinds else None
         file = file or (self.toolsets.get(name) if "toolset" in kinds else None)
@@ -108,8 +113,7 @@ class Names:
             return problems.unexported_name(noun, name, file, "TOOLSETS" if "toolset" in kinds else "TOOLS")
         if "toolset" in kinds and name in CONFIGURABLE:
             return problems.toolset_type(noun, name, [each for each in BUILTINS if each.startswith(name)])
-        self._proposed += 1
-        if self._proposed > _MOST_PROPOSALS:
+        if not self.may_propose():
             return problems.unknown_name(noun, name, None)
         fitting = [item.name for item in self.taken.values() if item.kind in kinds]
         builtins = list(BUILTINS) if "toolset" in kinds else []

@@ -53,14 +53,25 @@ def permission_for(
 ) -> Permission:
     """Decide about an ordinary call of a tool."""
     own = agent or path.rpartition("/")[2]
-    decision = decide_about(tool, call_of(tool, path, agent=own), policy, settings)
-    rules = [
+    call = call_of(tool, path, agent=own)
+    about = policy.about(call)
+    # Thousands of agents may have the tool, or call the agent that has it.
+    caller = (own, path) if about.names_agents else ()
+    key = (tool.name, tool.tool, tool.toolset, tool.facts, *_approval(tool, settings), *caller)
+    if key not in about.ordinary:
+        about.ordinary[key] = decide_about(tool, call, about, settings), _rules_about(tool, own, path, about)
+    decision, rules = about.ordinary[key]
+    return Permission(tool, decision, rules, tool.facts.decides and decision.source in ("toolset", "default"))
+
+
+def _rules_about(tool: KnownTool, agent: str, path: str, policy: Policy) -> Sequence[Rule]:
+    """The rules that may decide otherwise for some arguments."""
+    return [
         rule
         for rule in policy.rules
         if (rule.pattern.primary is not None or rule.pattern.named or rule.pattern.action is not None)
-        and _applies(rule, tool, own, path)
+        and _applies(rule, tool, agent, path)
     ]
-    return Permission(tool, decision, rules, tool.facts.decides and decision.source in ("toolset", "default"))
 
 
 def call_of(
@@ -117,21 +128,28 @@ def decide_about(
     `toolset` is its toolset's decision about these arguments, where it is known; else it is that for ordinary ones.
     `function` is what the policy function is assumed to say.
     """
-    override = settings.agent_approval_overrides.get(tool.tool)
-    requires_approval = settings.agent_calls_require_approval
-    if override is not None and override.calls_require_approval is not None:
-        requires_approval = override.calls_require_approval
+    metadata, requires_approval = _approval(tool, settings)
     if toolset is None and tool.facts.default is not None:
         toolset = Decision(tool.facts.default, tool.facts.reason)
     return decide(
         call,
         policy,
-        metadata=tool.approval or carried_approval(settings, tool.tool, tool.kind),
+        metadata=metadata,
         toolset=toolset,
         function=function,
-        calls_require_approval=tool.kind in CALLS and requires_approval,
+        calls_require_approval=requires_approval,
         default_reason=tool.facts.reason,
     )
+
+
+def _approval(tool: KnownTool, settings: RuntimeSettings) -> tuple[Effect | None, bool]:
+    """What a tool and the project's settings say about its calls, and whether these say that all need approval."""
+    override = settings.agent_approval_overrides.get(tool.tool)
+    requires_approval = settings.agent_calls_require_approval
+    if override is not None and override.calls_require_approval is not None:
+        requires_approval = override.calls_require_approval
+    metadata = tool.approval or carried_approval(settings, tool.tool, tool.kind)
+    return metadata, tool.kind in CALLS and requires_approval
 
 
 def _applies(rule: Rule, tool: KnownTool, agent: str, path: str) -> bool:

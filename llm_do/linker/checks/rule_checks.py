@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from llm_do.diagnostics.codes import rules as problems
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
-from llm_do.linker.analysis.inventory import AgentTools, Inventory, KnownTool, Origin
+from llm_do.linker.analysis.inventory import AgentTools, Inventory, KnownTool
 from llm_do.linker.analysis.names import Names
 from llm_do.linker.analysis.open_names import may_be_listed
 from llm_do.linker.analysis.permissions import permission_for
+from llm_do.linker.analysis.rule_subjects import Subjects, speaks_of
 from llm_do.linker.proofs.escalations import find_escalations
 from llm_do.linker.sources.conversion import AgentSource, runtime_settings
-from llm_do.policy.call_effects import concerns
 from llm_do.policy.pattern import ArgumentPattern, PatternError, parse_pattern
 from llm_do.policy.proofs import check_examples, is_overly_broad
 from llm_do.policy.rules import Policy, Rule, RuleFault, build_policy
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from llm_do.project.project import Project
 
 __all__ = [
-    "Subjects",
     "check_escalations",
     "check_kinds",
     "check_rules",
@@ -49,18 +47,6 @@ _GIVEN = ("transfer_to_", "delegate_to_")
 
 _ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _SURROGATES = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
-
-
-@dataclass(slots=True)
-class Subjects:
-    """The tools of each agent that rules may name; `open` lists agents with tools that are known only at run time.
-
-    `origins` are the toolsets that these come from; an agent in `open` without any may have any tool.
-    """
-
-    tools: dict[str, Sequence[KnownTool]] = field(default_factory=dict[str, "Sequence[KnownTool]"])
-    open: set[str] = field(default_factory=set[str])
-    origins: dict[str, Sequence[Origin]] = field(default_factory=dict[str, "Sequence[Origin]"])
 
 
 def link_policy(files: ProjectFiles, names: Names) -> Policy:
@@ -120,40 +106,27 @@ def check_rules(
     readable = not any(item.severity == "error" for item in (*files.diagnostics, *names.faults))
     for rule in rules:
         place = _rule_place(node, rule)
-        agents = _agents(rule, subjects)
-        every = [tool for agent in agents for tool in subjects.tools[agent]]
-        spoken = [tool for tool in every if _speaks_of(rule, tool)]
+        agents = subjects.agents(rule)
+        spoken = agents.tools(rule)
         if is_overly_broad(rule, [tool.facts for tool in spoken]):
             names.report(problems.broad_rule(rule.text), place)
-        if spoken or (readable and any(agent in subjects.open for agent in agents)):
+        if spoken or (readable and agents.are_open):
             for fault in check_examples(rule, [tool.facts for tool in spoken]):
                 names.report(problems.failed_example(fault.message, fault.hint), _place(node, fault))
-        if not agents:
+        if not agents.names:
             shown = rule.text.partition(":")[0].rpartition("/")[2]
-            names.report(problems.rule_for_unknown_agent(rule.text, shown, list(subjects.tools)), place)
+            known = list(subjects.listed) if names.may_propose() else ()
+            names.report(problems.rule_for_unknown_agent(rule.text, shown, known), place)
             continue
         if not spoken:
-            if not _may_be_open(rule, agents, every, subjects, names) and not _may_come(rule, names):
-                _nothing(rule, every, names, place, agents, subjects)
+            if not agents.may_have(rule, names.taken) and not _may_come(rule, names):
+                one = len(agents.names) == 1 and len(subjects.listed) > 1
+                agent, literal = agents.names[0] if one else None, rule.pattern.tool.literal
+                if literal is not None and not names.may_propose():
+                    literal = None
+                names.report(problems.rule_for_unknown_tool(rule.text, agent, literal, agents.tool_names), place)
             continue
-        _check_arguments(rule, spoken, names, place, some=any(agent in subjects.open for agent in agents))
-
-
-def _may_be_open(
-    rule: Rule, agents: Sequence[str], every: Sequence[KnownTool], subjects: Subjects, names: Names
-) -> bool:
-    """Whether a rule may be about a tool that is known only at run time."""
-    literal = rule.pattern.tool.literal
-    known = [tool.name for tool in every]
-    for agent in agents:
-        if agent not in subjects.open:
-            continue
-        origins = subjects.origins.get(agent)
-        if not origins or literal is None or rule.pattern.action is not None:
-            return True
-        if may_be_listed(literal, known, origins, names.taken, own=rule.effect != "allow"):
-            return True
-    return False
+        _check_arguments(rule, spoken, names, place, some=agents.are_open)
 
 
 def find_idle_pattern(text: str, project: Project) -> str | None:
@@ -171,7 +144,7 @@ def find_idle_pattern(text: str, project: Project) -> str | None:
     known, origins = [tool.name for tool in tools], [origin for own in every for origin in own.open]
     if literal not in known and may_be_listed(literal, known, origins, project.registry, own=True):
         return None
-    spoken = [tool for tool in tools if _speaks_of(rule, tool)]
+    spoken = [tool for tool in tools if speaks_of(rule, tool)]
     if spoken:
         return _unknown_argument(text, rule, spoken)
     hint = did_you_mean(literal, sorted({tool.name for tool in tools}))
@@ -231,14 +204,6 @@ def _unknown_argument(text: str, rule: Rule, spoken: Sequence[KnownTool]) -> str
     return None
 
 
-def _nothing(
-    rule: Rule, every: Sequence[KnownTool], names: Names, place: Location, agents: Sequence[str], subjects: Subjects
-) -> None:
-    one = len(agents) == 1 and len(subjects.tools) > 1
-    literal, known = rule.pattern.tool.literal, sorted({tool.name for tool in every})
-    names.report(problems.rule_for_unknown_tool(rule.text, agents[0] if one else None, literal, known), place)
-
-
 def _check_arguments(rule: Rule, spoken: Sequence[KnownTool], names: Names, place: Location, *, some: bool) -> None:
     pattern = rule.pattern
     for argument, kind in _compared_kinds(rule, spoken):
@@ -274,21 +239,6 @@ def _compared_kinds(
             yield argument, "path"
         elif argument is not None and kinds == {"host"} and rule.effect == "allow":
             yield argument, "host"  # a rule that denies or asks is compared with the URL's text as well
-
-
-def _agents(rule: Rule, subjects: Subjects) -> list[str]:
-    pattern = rule.pattern
-    if pattern.agent is not None:
-        return [name for name in subjects.tools if pattern.agent.matches(name)]
-    last = pattern.agent_path.segments[-1] if pattern.agent_path is not None and pattern.agent_path.segments else None
-    return [name for name in subjects.tools if last is None or last.matches(name)]
-
-
-def _speaks_of(rule: Rule, tool: KnownTool) -> bool:
-    """Whether a rule's tool part matches; one that denies or asks also matches a tool's own name."""
-    if rule.pattern.action is not None:
-        return concerns(rule.pattern, tool.facts)
-    return rule.pattern.names_tool(tool.name) or (rule.effect != "allow" and rule.pattern.names_tool(tool.tool))
 
 
 def _may_come(rule: Rule, names: Names) -> bool:

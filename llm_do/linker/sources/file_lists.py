@@ -12,6 +12,7 @@ from llm_do.diagnostics.codes import names as problems
 from llm_do.diagnostics.codes.files import no_such_skills, skill_not_folder, unreadable_file
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.diagnostics.labels import file_label
+from llm_do.linker.sources.name_index import NameIndex
 from llm_do.text.globs import parse_glob
 
 __all__ = ["is_inside", "list_files", "list_folders", "stay_inside"]
@@ -27,6 +28,7 @@ def list_files(root: Path, patterns: Sequence[tuple[str, Location]]) -> tuple[li
     """
     found: dict[str, str] = {}
     faults: list[Diagnostic] = []
+    folders = _Folders()
     for pattern, place in patterns:
         parts = _normal(pattern)
         if parts is None:
@@ -36,7 +38,7 @@ def list_files(root: Path, patterns: Sequence[tuple[str, Location]]) -> tuple[li
         if os.path.lexists(literal) or not any(_MAGIC.search(part) for part in parts):
             matches, exact = [(literal, False)], True
         else:
-            matches, exact = list(_walk(str(root), parts)), False
+            matches, exact = list(_walk(folders, str(root), parts)), False
         if not matches:
             faults.append(problems.unmatched_pattern(pattern).at(place))
         for match, plain in matches:
@@ -105,33 +107,53 @@ def _normal(pattern: str) -> list[str] | None:
     return parts
 
 
-def _walk(folder: str, parts: Sequence[str], direct: bool = True) -> Iterator[tuple[str, bool]]:
+class _Folders:
+    """What is in folders, read once for all patterns of a list."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, list[os.DirEntry[str]]] = {}
+        self._names: dict[str, NameIndex] = {}
+
+    def entries(self, folder: str) -> list[os.DirEntry[str]]:
+        """Return what is in a folder."""
+        if folder not in self._entries:
+            self._entries[folder] = _entries(folder)
+        return self._entries[folder]
+
+    def find(self, folder: str, part: str) -> Iterator[os.DirEntry[str]]:
+        """Find what a part of a pattern matches in a folder."""
+        entries = self.entries(folder)
+        if folder not in self._names:
+            self._names[folder] = NameIndex([entry.name for entry in entries])
+        for place in self._names[folder].find(parse_glob(part)):
+            if part.startswith(".") or not entries[place].name.startswith("."):
+                yield entries[place]
+
+
+def _walk(folders: _Folders, folder: str, parts: Sequence[str], direct: bool = True) -> Iterator[tuple[str, bool]]:
     """Everything but folders below `folder` that matches, and whether it surely is an ordinary file in the project."""
     part, rest = parts[0], parts[1:]
     if part == "**":
-        yield from _walk_deep(folder, rest, direct)
+        yield from _walk_deep(folders, folder, rest, direct)
         return
-    matches = parse_glob(part).matches
-    for entry in _entries(folder):
-        if not matches(entry.name) or (entry.name.startswith(".") and not part.startswith(".")):
-            continue
+    for entry in folders.find(folder, part):
         if rest and entry.is_dir():
-            yield from _walk(entry.path, rest, direct and not entry.is_symlink())
+            yield from _walk(folders, entry.path, rest, direct and not entry.is_symlink())
         elif not rest and not entry.is_dir():
             yield entry.path, direct and entry.is_file(follow_symlinks=False)
 
 
-def _walk_deep(folder: str, rest: Sequence[str], direct: bool) -> Iterator[tuple[str, bool]]:
+def _walk_deep(folders: _Folders, folder: str, rest: Sequence[str], direct: bool) -> Iterator[tuple[str, bool]]:
     """What `rest` matches in a folder and in every folder below it; links to folders aren't followed."""
     while rest and rest[0] == "**":
         rest = rest[1:]
     if rest:
-        yield from _walk(folder, rest, direct)
-    for entry in _entries(folder):
+        yield from _walk(folders, folder, rest, direct)
+    for entry in folders.entries(folder):
         if entry.name.startswith("."):
             continue
         if entry.is_dir(follow_symlinks=False):
-            yield from _walk_deep(entry.path, rest, direct)
+            yield from _walk_deep(folders, entry.path, rest, direct)
         elif not rest and not entry.is_dir():
             yield entry.path, direct and entry.is_file(follow_symlinks=False)
 
