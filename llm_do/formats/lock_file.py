@@ -35,7 +35,8 @@ from llm_do.policy.rules import Rule
 __all__ = ["approval_entries", "parse_lock", "read_servers", "server_entries", "server_entry", "write_lock"]
 
 _CONFLICT = re.compile(r"^(?:<{7}|={7}|>{7}|\|{7})(?: |$)", re.MULTILINE)
-_DAY = r"^\d{4}-\d{2}-\d{2}$"
+_DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
+"""A day. Days are compared as text, and other scripts' digits come after all of these: such a day would never pass."""
 _CALL = ("tool", "toolset", "args", "resolved")
 
 
@@ -62,8 +63,8 @@ class _Approval(Strict):
     digest: Text | None = None
     why: str = ""
     by: str = ""
-    on: str | None = Field(default=None, pattern=_DAY)
-    until: str | None = Field(default=None, pattern=_DAY)
+    on: str | None = None
+    until: str | None = None
 
 
 class _Lock(Strict):
@@ -127,6 +128,11 @@ def _approval(
 ) -> LockedApproval | None:
     at = node.place_of(("approvals", index))
     data = entry.model_dump(exclude_unset=True)
+    for key, day in (("on", entry.on), ("until", entry.until)):
+        if day is not None and not _is_day(day):
+            problem = problems.invalid_approval(f"`{key}` has to be a day such as 2026-12-31, not {day!a}")
+            found.append(problem.at(node.place_of(("approvals", index, key))))
+            return None
     place, until = f"{at.file}:{at.line}", entry.until or ""
     locked: LockedApproval | None = None
     if entry.rule is not None and entry.digest is None and not any(key in data for key in _CALL):
@@ -146,6 +152,13 @@ def _approval(
     if locked is not None and not locked.holds_on(today):
         found.append(problems.expired_approval(until).at(node.place_of(("approvals", index, "until"))))
     return locked
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return _DAY.fullmatch(text) is not None and bool(datetime.date.fromisoformat(text))
+    except ValueError:
+        return False
 
 
 def _rule(entry: _Approval, index: int, place: str) -> Rule:

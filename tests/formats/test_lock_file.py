@@ -6,6 +6,7 @@ import datetime
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given, strategies as st
 
 from llm_do.formats.lock import LockedServer, call_entry, rule_entry
@@ -82,6 +83,10 @@ def test_every_fault_has_its_line() -> None:
         ({"version": 1, "approvals": [{**call, "args": {"to": "Bob"}}]}, [("LD652", 17)]),
         ({"version": 1, "approvals": [{"rule": "send", "until": "2026-06-29"}]}, [("LD653", 6)]),
         ({"version": 1, "approvals": [{"rule": "send", "until": "2026-06-30"}]}, []),
+        ({"version": 1, "approvals": [{"rule": "send", "until": "２０２０-01-01"}]}, [("LD655", 6)]),
+        ({"version": 1, "approvals": [{"rule": "send", "until": "9999-99-99"}]}, [("LD655", 6)]),
+        ({"version": 1, "approvals": [{"rule": "send", "until": "20990101"}]}, [("LD655", 6)]),
+        ({"version": 1, "approvals": [{"rule": "send", "on": "2026-02-31"}]}, [("LD655", 6)]),
         ({"version": 1, "approvals": [{"rule": "send(to"}]}, [("LD655", 5)]),
         ({"version": 1, "approvals": [{"rule": "main:send", "agent": "main"}]}, [("LD655", 5)]),
         ({"version": 1, "approvals": [{"rule": "send", "digest": "0"}]}, [("LD655", 4)]),
@@ -89,6 +94,14 @@ def test_every_fault_has_its_line() -> None:
     ):
         found = codes(data)
         assert found == expected, (data, found)
+
+
+@pytest.mark.parametrize("until", ["２０２０-01-01", "٢٠٢٠-01-01", "9999-99-99", "", "2020"])
+def test_an_approval_until_what_is_no_day_allows_nothing(until: str) -> None:
+    parsed = parse_lock(json.dumps({"version": 1, "approvals": [{"rule": "send", "until": until}]}), TODAY)
+
+    assert parsed.value is not None
+    assert parsed.value.rules(TODAY) == ()
 
 
 def test_an_expired_or_edited_approval_allows_nothing() -> None:
