@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import secrets
+import stat
 from collections.abc import Generator, Iterable, Mapping
 from pathlib import Path
 from typing import cast
@@ -153,9 +154,11 @@ def _left_by(root: Path, path: Path) -> Mapping[str, str]:
     except OSError:
         return {}
     try:
+        if not stat.S_ISREG(os.fstat(lock).st_mode):  # reading a pipe would wait for whoever writes to it
+            return {}
         ended = _flock(lock)
-        with os.fdopen(os.dup(lock), encoding="utf-8") as file:
-            data = json.load(file)
+        with os.fdopen(os.dup(lock), "rb") as file:
+            data = json.loads(file.read(_LIMIT))
         code = CodeFiles(
             root,
             Path(data["manifest"]) if data["manifest"] else None,
@@ -171,7 +174,7 @@ def _left_by(root: Path, path: Path) -> Mapping[str, str]:
             record(root, found)
             path.unlink(missing_ok=True)
         return found
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
     finally:
         os.close(lock)
@@ -195,7 +198,7 @@ def _read(root: Path) -> Mapping[str, str]:
         data: object = json.loads(Root(root).read(FILE, limit=_LIMIT))
         files: object = cast("dict[str, object]", data)["files"]
         return {str(path): str(maker) for path, maker in cast("dict[str, object]", files).items()}
-    except (FileRefusedError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (FileRefusedError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise StoreError(
             f"{FILE} can't be read", hint=f"Look at new code in the project, then delete {FILE}."
         ) from error

@@ -20,6 +20,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from llm_do._bounded_files import read_bounded_text
 from llm_do._startup.code_access import is_open
 from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.codes import Problem, python as problems
@@ -172,7 +173,7 @@ def _run(request: str, limit: float) -> int | None:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
+        return read_bounded_text(path, errors="replace")
     except OSError:
         return ""
 

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from llm_do._bounded_files import read_bounded_text
 from llm_do.errors import LlmDoError
 from llm_do.linker.test_linker import TestedProject, check_with_tests
 from llm_do.testing.cases.announcement import describe_requests
@@ -117,6 +118,6 @@ def _shown(folder: Path, start: Path) -> Path:
 
 def _read(path: Path) -> str | None:
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
+        return read_bounded_text(path, errors="replace")
     except OSError:
         return None

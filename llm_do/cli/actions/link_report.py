@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from llm_do._bounded_files import read_bounded_text
 from llm_do.cli.process.streams import warn
 from llm_do.ui.reports.diagnostic_text import render_text
 from llm_do.ui.terminal.screen import terminal_columns, wants_color
@@ -60,6 +61,6 @@ def file_from_here(file: str, root: Path) -> str:
 def read_source(file: str) -> str | None:
     """The text of a file by a path that `from_here` made, None when it can't be read."""
     try:
-        return Path(file).read_text(encoding="utf-8", errors="replace")
+        return read_bounded_text(Path(file), errors="replace")
     except (OSError, ValueError):
         return None

@@ -13,6 +13,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from llm_do._bounded_files import read_bounded, read_bounded_text
+
 if TYPE_CHECKING:
     from llm_do.linker.sources.project_root import ProjectLocation
 
@@ -90,7 +92,7 @@ def _agents() -> Iterable[str]:
     root = _here().root
     for path in [*root.glob("*.agent"), *root.glob("*/*.agent"), *root.glob("*/*/*.agent")][:_MOST_FILES]:
         try:
-            found = _OWN_NAME.search(path.read_text(encoding="utf-8", errors="replace")[:4000])
+            found = _OWN_NAME.search(read_bounded_text(path, errors="replace")[:4000])
         except OSError:
             continue
         yield found[1] if found else path.stem
@@ -115,7 +117,7 @@ def _declared_aliases() -> dict[str, str]:
 
     try:
         manifest = _here().manifest
-        declared: Any = json.loads(manifest.read_bytes())["models"] if manifest is not None else {}
+        declared: Any = json.loads(read_bounded(manifest))["models"] if manifest is not None else {}
         return dict.fromkeys(map(str, declared), "")
     except (LlmDoError, OSError, ValueError, TypeError, LookupError, RecursionError):
         return {}
@@ -127,7 +129,7 @@ def _ids(query: str) -> Iterable[str]:
     location = _here()
     store = "sqlite"
     if location.manifest is not None:
-        data: Any = json.loads(location.manifest.read_bytes())
+        data: Any = json.loads(read_bounded(location.manifest))
         store = str(data["threads"]["store"]) if "store" in data.get("threads", {}) else store
     if store not in ("sqlite", "memory"):
         return []

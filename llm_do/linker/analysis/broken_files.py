@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from llm_do._bounded_files import read_bounded_text
 from llm_do.linker.analysis.names import Broken
 from llm_do.linker.python.python_files import PythonFiles
 from llm_do.linker.sources.project_files import ProjectFiles
@@ -27,6 +28,6 @@ def broken_names(files: ProjectFiles, python: PythonFiles) -> Broken:
 def _text_of(path: Path) -> str:
     """The text of a file that could not be imported, empty when it can't be read."""
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
+        return read_bounded_text(path, errors="replace")
     except OSError:
         return ""

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
+from llm_do._bounded_files import read_bounded
 from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.diagnostic import Location
 from llm_do.diagnostics.labels import file_label
@@ -113,7 +114,7 @@ def calls_in(function: object, root: Path, place: Location | None, *, first: boo
         return nowhere
     file = Path(code.co_filename)
     try:
-        tree = ast.parse(file.read_bytes())
+        tree = ast.parse(read_bounded(file))
     except (OSError, ValueError, SyntaxError):
         return nowhere
     label = file_label(root, file) if file.is_relative_to(root) else str(file)

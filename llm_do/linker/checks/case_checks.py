@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
+from llm_do._bounded_files import read_bounded
 from llm_do.diagnostics.codes import Problem, cases as problems
 from llm_do.diagnostics.codes.names import missing_file
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
@@ -161,7 +162,7 @@ class _Checks:
 def _defined(file: Path) -> Iterator[str]:
     """The names that a file defines at its top level, as far as its text says; a broken one has none."""
     try:
-        tree = ast.parse(file.read_bytes())
+        tree = ast.parse(read_bounded(file))
     except (OSError, SyntaxError, ValueError):
         return
     for statement in tree.body:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import BaseModel
 
+from llm_do._bounded_files import read_bounded
 from llm_do.diagnostics.codes.environment import unrepeatable_call
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.diagnostics.labels import file_label
@@ -75,7 +76,7 @@ def _validators(kind: object) -> Iterator[Callable[..., Any]]:
 
 def _check_file(root: Path, file: Path, codes: dict[CodeType, bool]) -> Iterator[Diagnostic]:
     try:
-        source = file.read_bytes()
+        source = read_bounded(file)
         if not MENTIONED.search(source):
             return
         tree = ast.parse(source)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import CodeType
 
+from llm_do._bounded_files import read_bounded
 from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.diagnostic import Location
 from llm_do.diagnostics.labels import file_label
@@ -77,7 +78,7 @@ def definition_of(function: object, root: Path) -> Definition | None:
     if not isinstance(code, CodeType) or not Path(code.co_filename).is_relative_to(root):
         return None
     try:
-        source = Path(code.co_filename).read_bytes()
+        source = read_bounded(Path(code.co_filename))
         tree = ast.parse(source)
     except (OSError, ValueError, SyntaxError):
         return None

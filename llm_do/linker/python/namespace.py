@@ -23,6 +23,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
+from llm_do._bounded_files import read_bounded
 from llm_do._startup.code_access import must_be_open
 from llm_do._startup.compiled_texts import project_code
 from llm_do.linker.python.plain_tools import allow_plain_tools
@@ -263,7 +264,7 @@ def read_source(file: Path) -> str:
         OSError: It can't be read.
         SyntaxError: Its bytes aren't text.
     """
-    data = file.read_bytes()
+    data = read_bounded(file)
     try:
         return importlib.util.decode_source(data)
     except UnicodeDecodeError as error:

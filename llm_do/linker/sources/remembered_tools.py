@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from llm_do._bounded_files import read_bounded_text
 from llm_do.formats.server_listings import FILE, ListedTool, read_listings, server_digest
 
 __all__ = ["remembered_tools"]
@@ -22,7 +23,7 @@ def remembered_tools(root: Path, configs: Mapping[str, Mapping[str, Any]]) -> di
     try:
         if file.is_symlink() or file.stat().st_size > _LARGEST:
             return {}
-        listings = read_listings(file.read_text(encoding="utf-8"))
+        listings = read_listings(read_bounded_text(file))
     except (OSError, UnicodeDecodeError):
         return {}
     return {

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any, cast
 
+from llm_do._bounded_files import read_bounded
 from llm_do.linker.sources.project_root import ProjectLocation
 from llm_do.project.title import title
 
@@ -17,7 +18,7 @@ __all__ = ["project_title", "stated_aliases", "stated_keep_days", "stated_store"
 def _stated(located: ProjectLocation, *keys: str) -> object:
     """The value at a place of a project's manifest; None if there is none, or the file can't be read."""
     try:
-        data: Any = json.loads(located.manifest.read_bytes()) if located.manifest is not None else None
+        data: Any = json.loads(read_bounded(located.manifest)) if located.manifest is not None else None
         for key in keys:
             data = data[key]
     except (OSError, ValueError, TypeError, LookupError, RecursionError):

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 
 import yaml
 
+from llm_do._bounded_files import read_bounded_text
 from llm_do._startup.frozen import frozen
 from llm_do.errors import ModelUnavailableError
 
@@ -123,7 +124,7 @@ def _load(path: str, modified: int, size: int) -> Script:  # noqa: ARG001
             hint="split the script, or leave out what isn't needed",
         )
     try:
-        text = file.read_text(encoding="utf-8")
+        text = read_bounded_text(Path(file), _MAX_BYTES)
     except UnicodeDecodeError as error:
         raise ModelUnavailableError(
             f"the script {path} is not UTF-8 text", file=path, hint="save the file as UTF-8"

@@ -179,7 +179,9 @@ class _Pool:
 def _with_printed(result: CaseResult, printed: Path) -> CaseResult:
     """A result whose first failure shows what was printed, if anything was."""
     try:
-        text = printed.read_bytes()[-_MOST_PRINTED:].decode("utf-8", "replace").rstrip()
+        with printed.open("rb") as stream:
+            stream.seek(max(0, printed.stat().st_size - _MOST_PRINTED))
+            text = stream.read(_MOST_PRINTED).decode("utf-8", "replace").rstrip()
     except OSError:
         return result
     if not text or not result.failures:

@@ -77,7 +77,7 @@ _TOOL = {
     "timed_out": Field("flag", required=False),
     "needs_approval": Field("object", required=False),
 }
-_FAILED = {"type": Field("text"), "message": Field("text"), "hint": Field("text", required=False)}
+_FAILED = {"type": Field("name"), "message": Field("text"), "hint": Field("text", required=False)}
 _MESSAGE = {"kind": Field("text"), "parts": Field("list")}
 _USAGE = {
     "requests": Field("count", required=False),

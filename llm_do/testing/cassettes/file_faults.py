@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from typing import Any, Literal, NoReturn, cast
@@ -17,12 +18,16 @@ __all__ = ["Field", "FileFault", "Path", "checked_object", "checked_value", "jso
 Path = tuple[str | int, ...]
 """The way from the root of a file to a value: keys and indexes."""
 
-Kind = Literal["text", "count", "number", "flag", "list", "object", "any"]
+MOST = 10**15
+"""The largest number that a recorder writes."""
+
+Kind = Literal["text", "name", "count", "number", "flag", "list", "object", "any"]
 
 _WORDS: Mapping[Kind, str] = {
     "text": "a text",
     "count": "a whole number",
     "number": "a number",
+    "name": "a name",
     "flag": "true or false",
     "list": "a list",
     "object": "an object",
@@ -144,8 +149,11 @@ def checked_value(data: object, path: Path, field: Field, name: str) -> Any:
     """
     if not _is(data, field.kind):
         raise FileFault(f"`{name}` has to be {_WORDS[field.kind]}, not {_shown(data)}", path)
-    if field.kind in ("count", "number") and cast("float", data) < field.least:
-        raise FileFault(f"`{name}` has to be at least {field.least}, not {_shown(data)}", path)
+    if field.kind in ("count", "number"):
+        number = cast("float", data)
+        if not field.least <= number <= MOST:
+            bound = f"at least {field.least}" if number < field.least else f"at most {MOST:,}"
+            raise FileFault(f"`{name}` has to be {bound}, not {_shown(data)}", path)
     return data
 
 
@@ -153,10 +161,12 @@ def _is(data: object, kind: Kind) -> bool:
     match kind:
         case "text":
             return isinstance(data, str)
+        case "name":
+            return isinstance(data, str) and 0 < len(data) < 200 and data.isprintable()
         case "count":
             return isinstance(data, int) and not isinstance(data, bool)
         case "number":
-            return isinstance(data, int | float) and not isinstance(data, bool)
+            return isinstance(data, int | float) and not isinstance(data, bool) and not math.isnan(data)
         case "flag":
             return isinstance(data, bool)
         case "list":
@@ -168,5 +178,8 @@ def _is(data: object, kind: Kind) -> bool:
 
 
 def _shown(data: object) -> str:
-    text = json.dumps(data, ensure_ascii=False, default=str)
+    try:
+        text = json.dumps(data, ensure_ascii=False, default=str)
+    except (ValueError, RecursionError):  # a number of thousands of digits, or data of thousands of levels
+        return "what it is"
     return text if len(text) <= 60 else f"{text[:57]}..."

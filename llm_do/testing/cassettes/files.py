@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from llm_do._bounded_files import read_bounded
 from llm_do.errors import UsageError
 from llm_do.runtime.record.redaction import redactor
 from llm_do.testing.cassettes.cassette_reader import parse_cassette
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["check_target", "player_of", "read_cassette", "recorder_for"]
 
 
+MOST_BYTES = 64 * 1024 * 1024
+"""The largest cassette that is read."""
+
+
 def read_cassette(path: Path) -> Cassette:
     """The cassette in a file.
 
@@ -31,14 +36,20 @@ def read_cassette(path: Path) -> Cassette:
         UsageError: There is none, or it can't be read.
     """
     try:
-        text = path.read_bytes().decode("utf-8")
+        text = read_bounded(path, MOST_BYTES).decode("utf-8")
     except FileNotFoundError:
         raise UsageError(f"there is no cassette {path}", hint="Record one with `--record`.", file=str(path)) from None
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise UsageError(
-            f"the cassette {path} can't be read: {error}", hint="Record it again.", file=str(path)
+            f"the cassette {path} can't be read: {reason}", hint="Record it again.", file=str(path)
         ) from error
     return parse_cassette(text, str(path))
+
+
+def _beginning(path: Path) -> bytes:
+    with path.open("rb") as stream:
+        return stream.read(4096)
 
 
 def check_target(path: Path) -> None:
@@ -52,7 +63,7 @@ def check_target(path: Path) -> None:
     try:
         if path.is_dir():
             fault = "it is a folder"
-        elif path.is_file() and path.stat().st_size and b'"cassette"' not in path.read_bytes()[:4096]:
+        elif path.is_file() and path.stat().st_size and b'"cassette"' not in _beginning(path):
             fault, hint = "it is another file, which would be lost", "Choose another name, or delete it first."
         elif path.exists() and not path.is_file():
             fault = "it is not a file"

@@ -65,8 +65,8 @@ class RecordedTool:
 
 def natural(call: str) -> tuple[tuple[int, str], ...]:
     """A call's id with its numbers as numbers."""
-    words: Iterable[str] = re.findall(r"\d+|\D+", call)
-    return tuple((int(word), "") if word.isdigit() else (0, word) for word in words)
+    words: Iterable[str] = re.findall(r"[0-9]+|[^0-9]+", call)
+    return tuple((int(word), "") if word[0] in "0123456789" and len(word) < 20 else (0, word) for word in words)
 
 
 def returned_data(value: object) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from pydantic_ai import Tool
 from pydantic_ai.toolsets import FunctionToolset
 
+from llm_do._bounded_files import read_bounded_text
 from llm_do.project.agent_spec import AgentSpec
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ class Sources:
             return []
         path = self._root / file
         try:
-            return path.read_text(encoding="utf-8").splitlines() if path.stat().st_size <= MOST_BYTES else []
+            return read_bounded_text(path, MOST_BYTES).splitlines()
         except (OSError, UnicodeDecodeError):
             return []
 

@@ -13,11 +13,15 @@ _ESCAPED = re.compile(r"~*lines")
 """The only key of an object that could be mistaken for a text; a tilde in front says that it is none."""
 
 
-class LinesError(ValueError):
-    """What should be a list of lines isn't one; `path` leads to it."""
+DEEPEST = 200
+"""Levels of the deepest data: what is nested more deeply, PydanticAI's messages can't hold."""
 
-    def __init__(self, path: tuple[str | int, ...]) -> None:
-        super().__init__("`lines` has to be a list of texts")
+
+class LinesError(ValueError):
+    """What should be a list of lines isn't one, or is nested too deeply; `path` leads to it."""
+
+    def __init__(self, path: tuple[str | int, ...], message: str = "`lines` has to be a list of texts") -> None:
+        super().__init__(message)
         self.path = path
 
 
@@ -45,8 +49,10 @@ def without_lines(data: Any, path: tuple[str | int, ...] = ()) -> Any:
     """The data that `with_lines` wrote.
 
     Raises:
-        LinesError: Something in it is called `lines` and isn't a list of texts.
+        LinesError: Something in it is called `lines` and isn't a list of texts, or is nested too deeply.
     """
+    if len(path) > DEEPEST:
+        raise LinesError(path[:DEEPEST], f"lists and objects nest deeper than {DEEPEST}")
     if isinstance(data, dict):
         items = cast("dict[str, Any]", data)
         if len(items) == 1 and _LINES in items:

@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from llm_do._bounded_files import read_bounded
 from llm_do._startup.frozen import frozen
 from llm_do.linker.checks.unused_names import reachable
 from llm_do.linker.python.positions import Facts, read_facts
@@ -179,7 +180,7 @@ def _label(root: Path, path: Path) -> str:
 
 def _read_facts(path: Path) -> Facts:
     try:
-        source = path.read_bytes()
+        source = read_bounded(path)
         return read_facts(ast.parse(source), source)
     except (OSError, SyntaxError, ValueError):
         return Facts(calls_anything=True)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from llm_do._bounded_files import read_bounded_text
 from llm_do.errors import ToolError
 from llm_do.files.local_folder import make_folder
 from llm_do.formats.server_listings import FILE, ListedTool, read_listings, server_digest, write_listings
@@ -73,7 +74,7 @@ def _keep(project: Project, kept: Mapping[str, tuple[str, Sequence[ListedTool]]]
     file = make_folder(project.root) / FILE
     known: Mapping[str, tuple[str, Sequence[ListedTool]]] = {}
     with contextlib.suppress(OSError, UnicodeDecodeError):
-        known = read_listings(file.read_text(encoding="utf-8"))
+        known = read_listings(read_bounded_text(file))
     partial = file.with_name(f"{FILE}.{os.getpid()}")
     partial.write_text(write_listings({**known, **kept}), encoding="utf-8")
     partial.replace(file)

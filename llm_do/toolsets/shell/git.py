@@ -11,6 +11,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
+from llm_do._bounded_files import read_bounded_text
 from llm_do._startup.frozen import frozen
 from llm_do.errors import ToolError
 
@@ -149,6 +150,6 @@ def _check_place(top: Path, data: Path, common: Path, root: Path, *, configured:
 def _points_back(data: Path, top: Path) -> bool:
     """Whether the repository of a linked work tree points back to it."""
     try:
-        return Path((data / "gitdir").read_text(encoding="utf-8").strip()).resolve() == top / ".git"
-    except OSError:
+        return Path(read_bounded_text(data / "gitdir").strip()).resolve() == top / ".git"
+    except (OSError, ValueError):
         return False

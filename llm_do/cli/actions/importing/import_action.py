@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from llm_do._bounded_files import read_bounded
 from llm_do.cli.actions.importing.found_files import SKILL, find_files
 from llm_do.cli.actions.importing.skill_files import skill_files
 from llm_do.cli.arguments.target import user_path
@@ -217,7 +218,7 @@ def _copy_skills(imported: Imported, sources: Mapping[str, Path]) -> None:
         imported.notes += [SourceNote(file, Note(text)) for text in notes]
         for name in names:
             try:
-                data = (source / name).read_bytes()
+                data = read_bounded(source / name)
             except OSError as error:
                 imported.refused[_shown(source / name)] = f"can't be read: {error.strerror or error}"
                 continue
