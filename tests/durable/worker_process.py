@@ -14,6 +14,9 @@ PATIENCE = 120
 """Seconds that anything may take on a busy machine."""
 
 
+_started: list[WorkerProcess] = []
+
+
 class WorkerProcess(subprocess.Popen[bytes]):
     """A worker that runs.
 
@@ -29,6 +32,7 @@ class WorkerProcess(subprocess.Popen[bytes]):
             self._said = Path(file.name)
             command = [*LLM_DO, "worker", "--approve-all", *args]
             super().__init__(command, cwd=root, stdout=file, stderr=file, env=environment())
+        _started.append(self)
 
     @property
     def said(self) -> str:
@@ -44,6 +48,14 @@ class WorkerProcess(subprocess.Popen[bytes]):
         """Wait until it has ended, and return what it has said."""
         self.wait(PATIENCE)
         return self.said
+
+
+def kill_workers() -> None:
+    """End what a test that has failed leaves running: a worker waits for its store for as long as it takes."""
+    for worker in _started:
+        worker.kill()
+        worker.wait()
+    _started.clear()
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
