@@ -23,13 +23,16 @@ _stores: WeakValueDictionary[tuple[int, str], SqlStore] = WeakValueDictionary()
 _lock = threading.Lock()
 
 
-def open_store(project: Project | Path | str, store: str | Path | None = None) -> SqlStore:
+def open_store(
+    project: Project | Path | str, store: str | Path | None = None, *, env_file: str | None = None
+) -> SqlStore:
     """Open a project's store. Every caller in a process gets the same one.
 
     Args:
         project: A project, or its folder.
         store: Which store: `sqlite`, `memory`, the URL of a PostgreSQL database, or a SQLite file; None is the one that
             the project names, and for a folder its own file.
+        env_file: Of a folder, a file with variables for its URL; a project knows its own.
 
     Returns:
         The store; its file or its tables are created on first use.
@@ -39,7 +42,7 @@ def open_store(project: Project | Path | str, store: str | Path | None = None) -
         UsageError: It is no store, or a variable in its URL isn't set.
     """
     if isinstance(project, str | Path):
-        root, kind, found = Path(project), "sqlite", (Path(project), None)
+        root, kind, found = Path(project), "sqlite", (Path(project), env_file)
     else:
         root, kind = project.root, project.threads.store
         found = (root if project.files else None, project.env_file)

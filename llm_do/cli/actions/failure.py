@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.record.results import ErrorRecord
 
 __all__ = [
+    "ReportedLinkError",
     "as_llm_do_error",
     "event_record",
     "failed_result",
@@ -27,6 +28,10 @@ __all__ = [
     "report",
     "requested_output",
 ]
+
+
+class ReportedLinkError(LinkError):
+    """A project doesn't link, and what is wrong with it has been shown."""
 
 
 def requested_output(args: Sequence[str]) -> str:
@@ -98,7 +103,7 @@ def print_failure(error: BaseException, *, debug: bool = False) -> int:
             import traceback
 
             warn("".join(traceback.format_exception(error)))
-        if not isinstance(error, LinkError) or not error.diagnostics:
+        if not isinstance(error, ReportedLinkError):
             warn(error_text(error))
     return error.exit_code if isinstance(error, LlmDoError) else EXIT_CODES[status_of(error)]
 

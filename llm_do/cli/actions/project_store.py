@@ -96,7 +96,7 @@ def existing_store(location: ProjectLocation, place: str | None, *, create: bool
     if not create and "://" not in store and not is_database(store) and not file.exists():
         where = location.root if store == "sqlite" else file
         raise UsageError(f"nothing has been recorded in {where}", hint="Runs are recorded unless --no-record is given.")
-    return open_store(location.root, store)
+    return open_store(location.root, store, env_file=location.env_file)
 
 
 def _may_contact(root: Path, store: str) -> None:

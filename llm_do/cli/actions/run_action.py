@@ -18,7 +18,7 @@ from llm_do.cli.actions import failure
 from llm_do.cli.arguments.target import Target, resolve, say_if_bare
 from llm_do.cli.process.signals import Interrupts, kill_children
 from llm_do.cli.process.streams import PIPE_CLOSED, Results, claim_stdout, ensure_open, warn
-from llm_do.errors import InputError, LinkError, StoreError, UsageError
+from llm_do.errors import InputError, StoreError, UsageError
 from llm_do.text.run_ids import short_run_id
 
 if TYPE_CHECKING:
@@ -263,7 +263,7 @@ def link(path: os.PathLike[str], options: CommandOptions, *, continues: bool = F
         show(report, no_color=no_color)
     admission.say(report.left_out)
     if report.project is None:
-        raise LinkError("the project does not link", report.diagnostics)
+        raise failure.ReportedLinkError("the project does not link", report.diagnostics)
     if session.models:
         from llm_do.cli.arguments.named_models import check_agents, named_models
         from llm_do.models.providers.model_names import parse_override

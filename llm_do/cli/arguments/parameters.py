@@ -12,6 +12,7 @@ __all__ = [
     "IMPORT_SECONDS",
     "PROJECT_HELP",
     "Debug",
+    "EnvFile",
     "Form",
     "ImportSeconds",
     "NoColor",
@@ -62,4 +63,15 @@ Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
 Trust = Annotated[
     bool, typer.Option("--trust", help="Trust the project's folder for this command, as LLM_DO_TRUST=1 does.")
 ]
+EnvFile = Annotated[
+    str | None,
+    typer.Option(
+        "--env-file",
+        metavar="FILE",
+        help="File with keys and variables for `${NAME}`, read in addition to the project's `.env`; the environment has"
+        " precedence.",
+        show_default=False,
+    ),
+]
+"""Every command that links a project takes it; of a run it is one of the options of `run_options`."""
 NoColor = Annotated[bool, typer.Option("--no-color", help="Don't use colours.")]

@@ -50,6 +50,7 @@ def replay(
     ] = None,
     store: p.Store = None,
     form: p.Form = "text",
+    env_file: p.EnvFile = None,
     trust: p.Trust = False,
     seconds: p.ImportSeconds = p.IMPORT_SECONDS,
     _debug: p.Debug = False,
@@ -80,14 +81,15 @@ def replay(
     results = claim_stdout()
     hasten_reading()
     path = project_at(project, named)
-    admission = admit(path, trust=trust, no_color=no_color)
+    admission = admit(path, trust=trust, env_file=env_file, no_color=no_color)
     options = {
         "rules": str(Path(rules).absolute()) if rules is not None else None,
         "since": since,
         "run": run,
         "place": store,
     }
-    found = check_in_subprocess(path, "llm_do.cli.actions.approvals.replay:replay_data", options, seconds=seconds)
+    task = "llm_do.cli.actions.approvals.replay:replay_data"
+    found = check_in_subprocess(path, task, options, seconds=seconds, env_file=env_file)
     admission.say(found.left_out)
     if found.data is None:
         show(found, no_color=no_color)

@@ -291,6 +291,7 @@ def explain(
         list[str] | None, typer.Option("--deny", metavar="PATTERN", help="As for `run`; repeatable.")
     ] = None,
     form: p.Form = "text",
+    env_file: p.EnvFile = None,
     trust: p.Trust = False,
     seconds: p.ImportSeconds = p.IMPORT_SECONDS,
     _debug: p.Debug = False,
@@ -324,11 +325,11 @@ def explain(
         raise
     from llm_do.cli.actions.admission import admit
 
-    admission = admit(path, trust=trust)
+    admission = admit(path, trust=trust, env_file=env_file)
     from llm_do.ui.reports.explanation import explanation_lines
 
     call = {"words": list(words), "allow": list(allow or ()), "deny": list(deny or ())}
-    found = _linked(path, call, seconds, admission)
+    found = _linked(path, call, seconds, env_file, admission)
     admission.say(found.left_out)
     if found.data is None:
         show(found)
@@ -340,7 +341,9 @@ def explain(
     return 0
 
 
-def _linked(path: Path, call: dict[str, Any], seconds: float, admission: Admission) -> CheckResult:
+def _linked(
+    path: Path, call: dict[str, Any], seconds: float, env_file: str | None, admission: Admission
+) -> CheckResult:
     """Explain a call; a tool that isn't found may be in a file that wasn't imported."""
     from llm_do.errors import UsageError
     from llm_do.linker.sources.project_files import read_project
@@ -348,7 +351,8 @@ def _linked(path: Path, call: dict[str, Any], seconds: float, admission: Admissi
     from llm_do.linker.subprocess_check import check_in_subprocess
 
     try:
-        return check_in_subprocess(path, "llm_do.ui.reports.explanation:explain_data", call, seconds=seconds)
+        task = "llm_do.ui.reports.explanation:explain_data"
+        return check_in_subprocess(path, task, call, seconds=seconds, env_file=env_file)
     except UsageError as error:
         if not admission.open and read_project(locate_project(path)).python:
             error.hint = f"Its folder isn't trusted, so no Python file was imported: {admission.remedy}."

@@ -50,14 +50,7 @@ def check(
     text_only: Annotated[
         bool, typer.Option("--text-only", help="Import no Python files, and report what is known without them.")
     ] = False,
-    env_file: Annotated[
-        str | None,
-        typer.Option(
-            "--env-file",
-            metavar="FILE",
-            help="File with variables for `${NAME}`, read in addition to the project's `.env`.",
-        ),
-    ] = None,
+    env_file: p.EnvFile = None,
     trust: p.Trust = False,
     bounds: Annotated[
         bool, typer.Option("--bounds", help="Show the most that a run may take: requests, tool calls, dollars.")

@@ -40,6 +40,7 @@ def graph(
             show_default=False,
         ),
     ] = None,
+    env_file: p.EnvFile = None,
     trust: p.Trust = False,
     seconds: p.ImportSeconds = p.IMPORT_SECONDS,
     _debug: p.Debug = False,
@@ -62,7 +63,7 @@ def graph(
     path = project_at(project, named)
     from llm_do.cli.actions.admission import admit
 
-    admission = admit(path, trust=trust, no_color=no_color)
+    admission = admit(path, trust=trust, env_file=env_file, no_color=no_color)
     from llm_do.linker.subprocess_check import check_in_subprocess
     from llm_do.ui.reports import project_graph as drawing
     from llm_do.ui.terminal.screen import wants_color
@@ -71,7 +72,7 @@ def graph(
         task, options = "llm_do.linker.checks.machine_checks:machines_data", {"agent": states}
     else:
         task, options = "llm_do.ui.reports.project_graph:graph_data", {}
-    found = check_in_subprocess(path, task, options, seconds=seconds)
+    found = check_in_subprocess(path, task, options, seconds=seconds, env_file=env_file)
     if found.data is None or permissions:
         show(found, no_color=no_color)
     admission.say(found.left_out)

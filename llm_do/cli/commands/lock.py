@@ -22,6 +22,7 @@ def lock(
     check: Annotated[
         bool, typer.Option("--check", help="Compare, write nothing, and end with exit code 3 if anything differs.")
     ] = False,
+    env_file: p.EnvFile = None,
     trust: p.Trust = False,
     seconds: p.ImportSeconds = p.IMPORT_SECONDS,
     _debug: p.Debug = False,
@@ -40,4 +41,5 @@ def lock(
     from llm_do.cli.actions.lock.lock_action import carry_out
     from llm_do.cli.arguments.target import project_at
 
-    return carry_out(project_at(project, named), check=check, trust=trust, seconds=seconds, no_color=no_color)
+    path = project_at(project, named)
+    return carry_out(path, check=check, trust=trust, seconds=seconds, env_file=env_file, no_color=no_color)

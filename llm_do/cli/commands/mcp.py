@@ -68,14 +68,7 @@ def mcp(
             help="Seconds that one call may take, or a time such as 5m or 1h30m.",
         ),
     ] = None,
-    env_file: Annotated[
-        str | None,
-        typer.Option(
-            "--env-file",
-            metavar="FILE",
-            help="File with keys and variables for `${NAME}`, read in addition to the project's `.env`.",
-        ),
-    ] = None,
+    env_file: p.EnvFile = None,
     no_record: Annotated[bool, typer.Option("--no-record", help="Keep nothing of the runs on disk.")] = False,
     verbose: Annotated[
         int, typer.Option("-v", "--verbose", count=True, help="Show progress on stderr.", show_default=False)

@@ -32,6 +32,7 @@ def serve(
         ),
     ] = None,
     store: p.Store = None,
+    env_file: p.EnvFile = None,
     trust: p.Trust = False,
     _debug: p.Debug = False,
 ) -> int:
@@ -51,5 +52,11 @@ def serve(
     from llm_do.cli.actions.serving.serve_action import serve_projects
 
     return serve_projects(
-        projects or [], port=port, open_browser=not no_browser, hosts=allow_host or [], trust=trust, store=store
+        projects or [],
+        port=port,
+        open_browser=not no_browser,
+        hosts=allow_host or [],
+        trust=trust,
+        store=store,
+        env_file=env_file,
     )

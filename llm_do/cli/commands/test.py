@@ -96,6 +96,7 @@ def run(
         ),
     ] = None,
     store: p.Store = None,
+    env_file: p.EnvFile = None,
     trust: p.Trust = False,
     seconds: p.ImportSeconds = p.IMPORT_SECONDS,
     _debug: p.Debug = False,
@@ -145,5 +146,6 @@ def run(
         seconds=seconds,
         no_color=no_color,
         trust=trust,
+        env_file=env_file,
     )
     return run_tests(options, results)

@@ -33,6 +33,7 @@ def tools(
         bool,
         typer.Option("--connect", help="Ask MCP servers for their tools first, and remember them for other commands."),
     ] = False,
+    env_file: p.EnvFile = None,
     trust: p.Trust = False,
     seconds: p.ImportSeconds = p.IMPORT_SECONDS,
     _debug: p.Debug = False,
@@ -59,12 +60,14 @@ def tools(
     path = project_at(project, named)
     from llm_do.cli.actions.admission import admit
 
-    admission = admit(path, trust=trust, connects=connect, no_color=no_color)
+    admission = admit(path, trust=trust, connects=connect, env_file=env_file, no_color=no_color)
     from llm_do.linker.subprocess_check import check_in_subprocess
     from llm_do.ui.reports.tool_list import tool_lines
 
-    failed = _connect(path, seconds) if connect and admission.open else False
-    found = check_in_subprocess(path, "llm_do.ui.reports.tool_list:tools_data", {"agent": agent}, seconds=seconds)
+    failed = _connect(path, seconds, env_file) if connect and admission.open else False
+    found = check_in_subprocess(
+        path, "llm_do.ui.reports.tool_list:tools_data", {"agent": agent}, seconds=seconds, env_file=env_file
+    )
     admission.say(found.left_out)
     if found.data is None:
         show(found, no_color=no_color)
@@ -78,13 +81,14 @@ def tools(
     return 1 if failed else 0
 
 
-def _connect(path: Path, seconds: float) -> bool:
+def _connect(path: Path, seconds: float, env_file: str | None) -> bool:
     """Ask the project's servers, and report those that don't answer; returns whether there are any."""
     from llm_do.cli.process.streams import warn
     from llm_do.linker.subprocess_check import check_in_subprocess
     from llm_do.text.sanitizer import sanitize
 
-    asked = check_in_subprocess(path, "llm_do.ui.reports.server_listing:connect_servers", seconds=seconds)
+    task = "llm_do.ui.reports.server_listing:connect_servers"
+    asked = check_in_subprocess(path, task, seconds=seconds, env_file=env_file)
     failed = False
     answers: dict[str, dict[str, Any]] = asked.data or {}
     for name, answer in answers.items():

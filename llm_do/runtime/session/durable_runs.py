@@ -158,7 +158,9 @@ def options_as_begun(project: Project, beginning: RunBeginning) -> ConfigOptions
     begun = beginning.options
     settings = begun["settings"]
     found: dict[str, Any] = {name: settings[name] for name in RuntimeOptions.__annotations__ if name in settings}
-    found |= {name: begun[name] for name in ("model", "models", "allow", "deny", "max_steps", "env_file")}
+    found |= {name: begun[name] for name in ("model", "models", "allow", "deny", "max_steps")}
+    # The file may be elsewhere now, or be needed for the first time.
+    found["env_file"] = project.env_file or begun["env_file"]
     found["frozen"] = begun.get("frozen", False)
     found["budget"] = replace(project.settings.budget, cost_usd=settings["budget"]["cost_usd"])
     return cast("ConfigOptions", found)

@@ -59,6 +59,7 @@ class Plan:
         repeat: How many times each case is run live; None for what it says.
         column: The variant of the project.
         replays: Whether each run is replayed at once, which fails if the code isn't the same twice.
+        env_file: A file with keys and variables, by its absolute path: cases run in another folder.
     """
 
     mode: Mode = "replay"
@@ -68,6 +69,7 @@ class Plan:
     repeat: int | None = None
     column: Column = field(default_factory=Column)
     replays: bool = False
+    env_file: str | None = None
 
     @property
     def names_models(self) -> bool:

@@ -118,7 +118,7 @@ def _guarded(project: Path, case: Case, plan: Plan) -> _Attempt:
     """One repeat; what can't even run is an error."""
     column = plan.column
     try:
-        with open_workspace(project, copies=case.copies, agents=column.agents) as workspace:
+        with open_workspace(project, copies=case.copies, agents=column.agents, env_file=plan.env_file) as workspace:
             return _attempt(project, case, plan, workspace)
     except LlmDoError as error:
         file = case.file if error.file is None else Path(error.file)
@@ -263,6 +263,7 @@ def _judge(ran: Ran, transport: _Transport) -> _Judged:
         input=case.inputs[-1],
         model=judge.model,
         transport=transport,
+        env_file=ran.workspace.project.env_file,
     )
     judgement = run_blocking(asked)
     usage, error = judgement.result.usage, judgement.result.error

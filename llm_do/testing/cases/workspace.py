@@ -8,6 +8,7 @@ import stat
 import tempfile
 from collections.abc import Callable, Generator, Mapping
 from contextlib import chdir, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from llm_do._startup.code_access import open_copy
 from llm_do._startup.frozen import frozen
 from llm_do.errors import LinkError
 from llm_do.linker.sources.new_code import NewCode, read_new_code
+from llm_do.linker.sources.project_root import locate_project
 from llm_do.linker.sources.test_files import CASSETTES, FOLDER
 from llm_do.linker.test_linker import check_variant
 from llm_do.project.project import Project
@@ -44,13 +46,16 @@ class Workspace:
 
 
 @contextmanager
-def open_workspace(project: Path, *, copies: bool, agents: Mapping[str, str]) -> Generator[Workspace]:
+def open_workspace(
+    project: Path, *, copies: bool, agents: Mapping[str, str], env_file: str | None = None
+) -> Generator[Workspace]:
     """Copy a project if asked, link it, and make its folder the working directory meanwhile.
 
     Args:
         project: The project's folder, manifest or `.agent` file.
         copies: Whether to copy it.
         agents: Files that stand in for those of single agents.
+        env_file: A file with variables, read in addition to the project's `.env`.
 
     Raises:
         LinkError: It doesn't link, such as with other agents.
@@ -58,7 +63,7 @@ def open_workspace(project: Path, *, copies: bool, agents: Mapping[str, str]) ->
     root = (project if project.is_dir() else project.parent).resolve()
     if not copies:
         with chdir(root):
-            yield _workspace(root, project, agents)
+            yield _workspace(root, partial(_link, project, agents, env_file))
         return
     with tempfile.TemporaryDirectory(prefix="llm-do-test-", ignore_cleanup_errors=True) as folder:
         # The copy's folder has the name of the original: it may be part of what a model is sent.
@@ -67,7 +72,7 @@ def open_workspace(project: Path, *, copies: bool, agents: Mapping[str, str]) ->
         open_copy(root, copy)
         target = copy if project.is_dir() else copy / project.name
         with chdir(copy):
-            yield _workspace(copy, target, agents)
+            yield _workspace(copy, partial(_link, target, agents, env_file))
 
 
 @frozen
@@ -110,16 +115,15 @@ class _Copy:
         return self.copy / led.relative_to(self.root) if led.is_relative_to(self.root) else led
 
 
-def _workspace(root: Path, target: Path, agents: Mapping[str, str]) -> Workspace:
-    link = partial(_link, target, agents)
+def _workspace(root: Path, link: Callable[[], Project]) -> Workspace:
     return Workspace(root, link(), link)
 
 
-def _link(path: Path, agents: Mapping[str, str]) -> Project:
+def _link(path: Path, agents: Mapping[str, str], env_file: str | None) -> Project:
     """Link a project, with other files for some agents."""
     if not agents:
-        return Project.load(path)
-    report = check_variant(path, agents)
+        return Project.load(path, env_file=env_file)
+    report = check_variant(replace(locate_project(path), env_file=env_file), agents)
     if report.project is not None:
         return report.project
     first = next(item for item in report.diagnostics if item.severity == "error")

@@ -48,21 +48,27 @@ class Check:
         return asdict(self)
 
 
-def checkup(root: Path | None, describe: Callable[[str], str] | None = None) -> list[Check]:
+def checkup(
+    root: Path | None, describe: Callable[[str], str] | None = None, env_file: str | None = None
+) -> list[Check]:
     """Run every check. Nothing is changed, and no network is used but for the project's database.
 
-    `describe` says what there is at the URL of a database.
+    `describe` says what there is at the URL of a database. `env_file` has variables beside the project's `.env`.
+
+    Raises:
+        UsageError: `env_file` can't be read.
     """
+    project = _project(root, describe, env_file) if root is not None else None
     return [
         _python(),
         *_packages(),
         *_published(),
         *_configuration(),
-        *_models(root),
+        *_models(root, env_file),
         _sandbox(),
         _terminal(),
         _encoding(),
-        *(_project(root, describe) if root is not None else [Check("project", "note", "none here", "llm-do init DIR")]),
+        *(project if project is not None else [Check("project", "note", "none here", "llm-do init DIR")]),
     ]
 
 
@@ -133,11 +139,12 @@ def _configuration() -> Iterator[Check]:
         yield Check("config", "bad" if fault.grave else "note", f"{config.file}:{fault.line}: {fault.message}", hint)
 
 
-def _models(root: Path | None) -> Iterator[Check]:
+def _models(root: Path | None, env_file: str | None) -> Iterator[Check]:
     from llm_do.models.providers.env_files import ENV_FILE, keys_of, with_variables
     from llm_do.runtime.record.project_variables import file_variables
 
-    environ = with_variables(os.environ, keys_of(file_variables(root)))
+    environ = with_variables(os.environ, keys_of(file_variables(root, env_file)))
+    own = file_variables(root)
     from llm_do.models.catalog import available_models
     from llm_do.models.providers.model_names import PROVIDERS, find_name_fault
 
@@ -151,7 +158,8 @@ def _models(root: Path | None) -> Iterator[Check]:
     else:
         yield Check("LLM_DO_MODEL", "ok" if model else "note", model or "not set")
     known = sorted({key for info in PROVIDERS.values() for key in info.keys})
-    there = [key if os.environ.get(key) else f"{key} (in {ENV_FILE})" for key in known if environ.get(key)]
+    files = {key: ENV_FILE if environ.get(key) == own.get(key) else env_file for key in known}
+    there = [key if os.environ.get(key) else f"{key} (in {files[key]})" for key in known if environ.get(key)]
     yield Check(
         "keys",
         "ok" if there else "note",
@@ -206,13 +214,13 @@ def _encoding() -> Check:
     return Check("locale", "ok" if utf8 else "note", name, "" if utf8 else "Text is UTF-8 anyway; set LANG=C.UTF-8.")
 
 
-def _project(root: Path, describe: Callable[[str], str] | None) -> Iterator[Check]:
+def _project(root: Path, describe: Callable[[str], str] | None, env_file: str | None) -> Iterator[Check]:
     yield Check("project", "ok", str(root))
     yield from _env_file(root)
     from llm_do.files.local_folder import FOLDER, NOT_LINKED, is_linked
 
     if (store := _stated_database(root)) is not None:
-        yield _database(root, store, describe)
+        yield _database(root, store, describe, env_file)
     elif is_linked(root):
         yield Check("store", "note", f"{root / FOLDER} is a link", f"Runs work but aren't recorded. {NOT_LINKED}")
         yield _clock(root)
@@ -220,7 +228,7 @@ def _project(root: Path, describe: Callable[[str], str] | None) -> Iterator[Chec
     else:
         yield from _file(root / FOLDER)
     yield from _approvals(root)
-    yield from _servers(root)
+    yield from _servers(root, env_file)
     yield _clock(root)
 
 
@@ -253,7 +261,7 @@ def _approvals(root: Path) -> Iterator[Check]:
         )
 
 
-def _servers(root: Path) -> Iterator[Check]:
+def _servers(root: Path, env_file: str | None) -> Iterator[Check]:
     """The project's MCP servers, none of which is started or contacted."""
     from llm_do.errors import UsageError
     from llm_do.formats.toolset_config import McpConfig
@@ -266,7 +274,7 @@ def _servers(root: Path) -> Iterator[Check]:
         manifest = read_project(locate_project(root)).manifest
     except UsageError:
         return
-    variables = project_variables(root)
+    variables = project_variables(root, env_file)
     for name, config in manifest.toolsets.items() if manifest is not None else ():
         if not isinstance(config, McpConfig):
             continue
@@ -315,7 +323,7 @@ def _stated_database(root: Path) -> str | None:
     return store if is_database(store) else None
 
 
-def _database(root: Path, store: str, describe: Callable[[str], str] | None) -> Check:
+def _database(root: Path, store: str, describe: Callable[[str], str] | None, env_file: str | None) -> Check:
     """The project's database, if one is reached there."""
     from llm_do.errors import LlmDoError
     from llm_do.project.store_location import expand
@@ -325,7 +333,7 @@ def _database(root: Path, store: str, describe: Callable[[str], str] | None) -> 
         hint = "`llm-do trust` trusts it, and the database is then looked at."
         return Check("store", "note", "a database (not contacted, because the folder isn't trusted)", hint)
     try:
-        return Check("store", "ok", describe(expand(store, project_variables(root))))
+        return Check("store", "ok", describe(expand(store, project_variables(root, env_file))))
     except LlmDoError as error:
         return Check("store", "bad", error.message, error.hint or "")
 

@@ -62,7 +62,7 @@ def replay_data(
 async def _read(
     project: Project, since: float | None, run: str | None, place: str | None
 ) -> tuple[list[RecordedCall], int]:
-    store = existing_store(locate_project(project.manifest or project.root), place)
+    store = existing_store(replace(locate_project(project.manifest or project.root), env_file=project.env_file), place)
     try:
         run_id = None
         if run is not None:

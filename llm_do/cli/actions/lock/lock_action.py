@@ -26,16 +26,17 @@ from llm_do.ui.reports.server_listing import forget_seen
 __all__ = ["add_approvals", "carry_out"]
 
 
-def carry_out(path: Path, *, check: bool, trust: bool, seconds: float, no_color: bool) -> int:
+def carry_out(path: Path, *, check: bool, trust: bool, seconds: float, env_file: str | None, no_color: bool) -> int:
     """Write or compare the lock of a project; returns the exit code."""
     results = claim_stdout()
     hasten_reading()
-    admission = admit(path, trust=trust, connects=True, no_color=no_color)
+    admission = admit(path, trust=trust, connects=True, env_file=env_file, no_color=no_color)
     if not admission.open:
-        admission.say(check_in_subprocess(path, seconds=seconds).left_out)
+        admission.say(check_in_subprocess(path, seconds=seconds, env_file=env_file).left_out)
         warn(f"error: {FILE} can't be written or compared without starting the servers and importing the packages")
         return 3
-    asked = check_in_subprocess(path, "llm_do.ui.reports.server_listing:lock_contents", seconds=seconds)
+    task = "llm_do.ui.reports.server_listing:lock_contents"
+    asked = check_in_subprocess(path, task, seconds=seconds, env_file=env_file)
     ours = [item for item in asked.diagnostics if item.file == FILE]
     if asked.data is None or (check and ours):
         show(asked, no_color=no_color)

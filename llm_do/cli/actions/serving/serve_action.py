@@ -9,13 +9,19 @@ import socket
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 
 from llm_do._extras import missing_extra
 from llm_do._startup.process import resume_collector
 from llm_do.cli.actions.admission import admit
+from llm_do.cli.actions.failure import ReportedLinkError
+from llm_do.cli.actions.link_report import show
 from llm_do.cli.arguments.target import project_at
 from llm_do.cli.process.streams import claim_stdout, warn
 from llm_do.errors import UsageError
+from llm_do.linker.linker import check_project
+from llm_do.linker.sources.project_root import locate_project
 from llm_do.project.project import Project
 from llm_do.project.store_location import with_store
 
@@ -35,6 +41,7 @@ def serve_projects(
     hosts: Sequence[str],
     trust: bool,
     store: str | None = None,
+    env_file: str | None = None,
 ) -> int:
     """Serve projects until the process is interrupted; returns the exit code.
 
@@ -59,8 +66,8 @@ def serve_projects(
     results = claim_stdout()
     found = [project_at(path) for path in paths] or [project_at(None)]
     for path in found:
-        admit(path, trust=trust, continues=store is None)
-    projects = [with_store(Project.load(path), store) for path in found]
+        admit(path, trust=trust, continues=store is None, env_file=env_file)
+    projects = [with_store(_linked(path, env_file), store) for path in found]
     try:
         listening = socket.create_server(("127.0.0.1", port))
     except OSError as error:
@@ -92,6 +99,14 @@ def serve_projects(
         with suppress(KeyboardInterrupt):
             asyncio.run(PromptServer(config, service).serve(sockets=[listening]))
     return 0
+
+
+def _linked(path: Path, env_file: str | None) -> Project:
+    report = check_project(replace(locate_project(path), env_file=env_file))
+    if report.project is None:
+        show(report)
+        raise ReportedLinkError("the project does not link", report.diagnostics)
+    return report.project
 
 
 def _has_screen() -> bool:

@@ -48,11 +48,15 @@ def run_tests(options: TestOptions, results: Results) -> int:
     """
     options.check()
     path = project_at(options.project)
-    admit(path, trust=options.trust, no_color=options.no_color)
+    if options.env_file is not None:  # tests run in other folders
+        options = replace(options, env_file=str(user_path(options.env_file).absolute()))
+    admit(path, trust=options.trust, env_file=options.env_file, no_color=options.no_color)
     if options.run is not None:
         from llm_do.cli.actions.testing.past_runs import make_test
 
-        return make_test(path, options.run, results, place=options.store, no_color=options.no_color)
+        return make_test(
+            path, options.run, results, place=options.store, env_file=options.env_file, no_color=options.no_color
+        )
     target = _report_target(options)
     if options.watch:
         from llm_do.cli.actions.testing.watching import watch_tests
@@ -82,7 +86,7 @@ class LinkedTests:
 def link_tests(path: Path, options: TestOptions) -> LinkedTests | None:
     """Link a project with its tests, and show what is wrong with them; None if that is an error."""
     task = "llm_do.cli.actions.testing.action:project_facts"
-    checked = check_in_subprocess(path, task, seconds=options.seconds, tests=True)
+    checked = check_in_subprocess(path, task, seconds=options.seconds, tests=True, env_file=options.env_file)
     show(checked, no_color=options.no_color)
     if checked.failed:
         return None
@@ -175,7 +179,9 @@ def _plan(options: TestOptions, agents: Sequence[str], aliases: Collection[str])
         hint = did_you_mean(unknown, agents) or f"Its agents are {', '.join(agents) or 'none'}."
         raise UsageError(f"a model is named for {unknown!r}, and the project has no such agent", hint=hint)
     mode = "record" if options.record else "live" if options.live else "replay"
-    return Plan(mode, options.again, everyone, models, options.repeat, replays=options.replay)
+    return Plan(
+        mode, options.again, everyone, models, options.repeat, replays=options.replay, env_file=options.env_file
+    )
 
 
 def _jobs(cases: Sequence[Case], plan: Plan, columns: Mapping[str, Sequence[Column]] | None) -> list[Job]:

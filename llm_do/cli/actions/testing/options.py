@@ -36,6 +36,7 @@ class TestOptions:
         seconds: Seconds that importing one Python file may take.
         no_color: Don't use colours.
         trust: Trust the project's folder.
+        env_file: A file with keys and variables.
     """
 
     __test__ = False
@@ -59,6 +60,7 @@ class TestOptions:
     seconds: float = 30.0
     no_color: bool = False
     trust: bool = False
+    env_file: str | None = None
 
     def check(self) -> None:
         """Refuse options that exclude each other.

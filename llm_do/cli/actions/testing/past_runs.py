@@ -8,6 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from llm_do.cli.actions.stored_runs import found_run, gone_line
 from llm_do.cli.process.streams import write_stderr
 from llm_do.errors import UsageError
 from llm_do.files.root import Root
-from llm_do.linker.sources.project_root import locate_project
+from llm_do.linker.sources.project_root import ProjectLocation, locate_project
 from llm_do.linker.sources.test_files import ENDING, FOLDER, read_tests
 from llm_do.project.project import Project
 from llm_do.runtime.record.events.event import event_from_dict
@@ -45,7 +46,9 @@ _MOST_LINES = 120
 _WIDTH = 80
 
 
-def make_test(path: Path, run: str, results: Results, *, place: str | None, no_color: bool) -> int:
+def make_test(
+    path: Path, run: str, results: Results, *, place: str | None, env_file: str | None, no_color: bool
+) -> int:
     """Make a test of a recorded run, show it, and write it, on a terminal if a person agrees.
 
     Args:
@@ -53,6 +56,7 @@ def make_test(path: Path, run: str, results: Results, *, place: str | None, no_c
         run: The run's id, or a prefix of it.
         results: Where it is shown.
         place: Where the run was recorded; None for the project's store.
+        env_file: A file with keys and variables.
         no_color: Don't use colours.
 
     Returns:
@@ -61,8 +65,8 @@ def make_test(path: Path, run: str, results: Results, *, place: str | None, no_c
     Raises:
         UsageError: There is no such run, or no test can be made of it.
     """
-    project = Project.load(path)
-    past = _read(path, run, place)
+    project = Project.load(path, env_file=env_file)
+    past = _read(replace(locate_project(path), env_file=env_file), run, place)
     color: Paint = partial(paint, color=results.is_terminal and wants_color(os.environ, no_color=no_color))
     files, result = _checked(path, project, past)
     for name, text in files.items():
@@ -81,8 +85,7 @@ def make_test(path: Path, run: str, results: Results, *, place: str | None, no_c
     return 0 if result.ok else 1
 
 
-def _read(path: Path, run: str, place: str | None) -> PastRun:
-    located = locate_project(path)
+def _read(located: ProjectLocation, run: str, place: str | None) -> PastRun:
     store, masks = existing_store(located, place), Masks(located.root, redactor())
 
     async def read() -> tuple[PastRun, str]:
@@ -109,7 +112,7 @@ def _checked(path: Path, project: Project, past: PastRun) -> tuple[Mapping[str, 
 
     A run in which everything was approved, such as with `--approve-all`, left no trace of that: so this is tried too.
     """
-    with open_workspace(path, copies=True, agents={}) as workspace:
+    with open_workspace(path, copies=True, agents={}, env_file=project.env_file) as workspace:
         label = _free_name(project.root, past.slug)
         copy = workspace.root if path.is_dir() else workspace.root / path.name
         tried: list[tuple[Mapping[str, str], CaseResult]] = []
@@ -120,7 +123,7 @@ def _checked(path: Path, project: Project, past: PastRun) -> tuple[Mapping[str, 
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_text(text, encoding="utf-8", errors="backslashreplace")
             case = next(each for each in all_cases(read_tests(workspace.root)) if each.source.label == label)
-            tried.append((files, run_case(copy, case, Plan()).result))
+            tried.append((files, run_case(copy, case, Plan(env_file=project.env_file)).result))
             if tried[-1][1].ok:
                 return tried[-1]
         return tried[0]

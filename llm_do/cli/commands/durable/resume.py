@@ -61,6 +61,7 @@ def resume(
         ),
     ] = 0,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Show only errors on stderr.")] = False,
+    env_file: p.EnvFile = None,
     trust: p.Trust = False,
     debug: p.Debug = False,
     no_color: p.NoColor = False,
@@ -83,6 +84,11 @@ def resume(
     return start(
         ResumeOptions(run, in_flight, accept_changes, as_begun),
         InputOptions(named=named or project, trust=trust),
-        SessionOptions({}, approve_all=approve_all, reject_all=reject_all, store=store),
+        SessionOptions(
+            {} if env_file is None else {"env_file": env_file},
+            approve_all=approve_all,
+            reject_all=reject_all,
+            store=store,
+        ),
         OutputOptions(output, verbose, quiet, debug, no_color),
     )

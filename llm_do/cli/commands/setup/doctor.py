@@ -26,6 +26,7 @@ def doctor(
         ),
     ] = None,
     named: p.OfProject = None,
+    env_file: p.EnvFile = None,
     form: p.Form = "text",
     _debug: p.Debug = False,
 ) -> int:
@@ -40,7 +41,7 @@ def doctor(
 
     results = claim_stdout()
     root = _root(project, named)
-    found = checkup(root, _describe if root is not None and _may_contact(root) else None)
+    found = checkup(root, _describe if root is not None and _may_contact(root) else None, env_file)
     if form == "json":
         data = {"checks": [item.to_dict() for item in found], "ok": all(item.status != "bad" for item in found)}
         results.write(json.dumps(data, indent=2) + "\n")
