@@ -263,10 +263,13 @@ def _base_url(settings: Mapping[str, object] | None, agent: str, file: str | Non
     value = (settings or {}).get("base_url")
     if value is None or value == "":
         return None
-    if not isinstance(value, str) or not is_http_address(value):
+    if not isinstance(value, str) or "${" in value or not is_http_address(value):
+        has_variables = isinstance(value, str) and "${" in value
         raise ModelUnavailableError(
             f"the base_url of agent {agent!r} is not an HTTP address: {value!r}",
-            hint="include the scheme, such as http://localhost:8000/v1",
+            hint="write the address out: variables stand for nothing in it, since it says where a key is sent"
+            if has_variables
+            else "include the scheme, such as http://localhost:8000/v1",
             file=file,
             agent_path=agent or None,
         )

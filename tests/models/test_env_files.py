@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from llm_do import Project, Runtime, UsageError
+from llm_do import ModelUnavailableError, Project, Runtime, UsageError
+from llm_do.models.pool import ModelPool
 from llm_do.models.providers.env_files import keys_of, read_variables, with_variables
 from llm_do.models.providers.provider_models import address_of
 from llm_do.runtime.record.project_variables import file_variables
@@ -100,3 +101,10 @@ def test_secrets_of_several_projects_are_redacted_although_their_variables_have_
     hidden = redactor()('"secret-of-one secret-of-two secret-of-none"')
 
     assert hidden == '"[redacted DB_PASSWORD] [redacted DB_PASSWORD] secret-of-none"'
+
+
+def test_the_address_of_a_model_has_no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GATEWAY", "gateway.example")
+    with pytest.raises(ModelUnavailableError) as caught:
+        ModelPool().get("openai-chat:m", settings={"base_url": "https://${GATEWAY}/v1"})
+    assert "variables stand for nothing in it" in str(caught.value.hint)

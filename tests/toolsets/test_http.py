@@ -241,6 +241,8 @@ def test_a_model_is_told_the_base_and_a_call_that_must_fail_asks_no_one(site: Si
         ({"base_url": "https://example.org/#x"}, "base_url"),
         ({"base_url": "https://example.org/a%2Fb"}, "base_url"),
         ({"base_url": "https://${HOST}/"}, "base_url"),
+        ({"base_url": "https://example.org/${VERSION}/"}, "base_url"),
+        ({"private": ["${HOST}"]}, "private"),
         ({"base_url": "http://127.0.0.1:8080/"}, "base_url"),
         ({"base_url": "http://localhost/"}, "base_url"),
         ({"base_url": "http://[::1]/", "private": ["127.0.0.1"]}, "base_url"),
@@ -261,6 +263,11 @@ def test_a_model_is_told_the_base_and_a_call_that_must_fail_asks_no_one(site: Si
 )
 def test_options_are_checked(options: dict[str, Any], fault: str | None) -> None:
     assert list(option_faults({"type": "http", **options})) == ([] if fault is None else [fault])
+
+
+def test_where_requests_go_is_written_out_and_the_fault_says_so() -> None:
+    faults = option_faults({"type": "http", "base_url": "${API:-https://example.org/}", "private": ["${HOST}:80"]})
+    assert ["`${NAME}` stands for nothing here" in reason for reason in faults.values()] == [True, True]
 
 
 def test_an_agent_cannot_send_the_manifests_headers_elsewhere() -> None:

@@ -67,6 +67,16 @@ def parse_private(text: str) -> PrivateAddress | None:
         return PrivateAddress(read.host, None, port)
 
 
+def _literal(text: str) -> str:
+    """Refuse variables in what says where requests and secrets go: rules, questions and trust show it as it is."""
+    if "${" in text:
+        message = (
+            "is written out: `${NAME}` stands for nothing here, since approvals and the trust in a folder depend on it"
+        )
+        raise PydanticCustomError("variable", message)
+    return text
+
+
 def _base_url(text: str) -> str:
     read = read_url(text)
     url = read.url if read is not None else None
@@ -104,16 +114,17 @@ class HttpConfig(Strict):
     """Requests by HTTP, of which each needs approval unless a rule allows its URL."""
 
     type: Literal["http"] = Field(description="Requests by HTTP.")
-    base_url: Opt[Annotated[str, AfterValidator(_base_url)]] = Field(
+    base_url: Opt[Annotated[str, AfterValidator(_literal), AfterValidator(_base_url)]] = Field(
         default=None,
-        description="What all URLs begin with, such as https://api.example.org/v1/; requests to others are refused.",
+        description="What all URLs begin with, such as https://api.example.org/v1/; requests to others are refused. It"
+        " has no variables.",
     )
     headers: dict[Annotated[Text, AfterValidator(_header)], Annotated[str, AfterValidator(_header_value)]] = Field(
         default_factory=empty_dict,
         description="Headers for requests below `base_url`, which models don't see; ${NAME} and ${NAME:-default} are"
         " filled in from the environment and `.env`.",
     )
-    private: list[Annotated[Text, AfterValidator(_private)]] = Field(
+    private: list[Annotated[Text, AfterValidator(_literal), AfterValidator(_private)]] = Field(
         default_factory=empty_list,
         description="Hosts, addresses and networks of this machine or a private network that may be reached, such as"
         " localhost:8080; all others of these are refused.",
