@@ -7,8 +7,11 @@ import unicodedata
 
 __all__ = ["is_beginning", "search_words"]
 
-_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
-"""A run of letters and digits; scripts without spaces between words have a word for each character."""
+_WORD = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+"
+"""A run of letters and digits; scripts without spaces between words have a word for each character.
+
+It is compiled with the first search: that takes longer than opening a store, and few commands search.
+"""
 
 _SHORTEST_PLURAL = 4
 _SHORTEST_BEGINNING = 3
@@ -31,7 +34,7 @@ def search_words(text: str, *, most: int | None = None) -> list[str]:
     """
     plain = unicodedata.normalize("NFKD", text).casefold()
     plain = unicodedata.normalize("NFC", "".join(each for each in plain if not unicodedata.combining(each)))
-    words = [_singular(word)[:_LONGEST] for word in _WORD.findall(plain)]
+    words = [_singular(word)[:_LONGEST] for word in re.findall(_WORD, plain)]
     return words if most is None else list(dict.fromkeys(words))[:most]
 
 

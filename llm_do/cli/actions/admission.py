@@ -20,7 +20,6 @@ from llm_do.errors import LinkError, StoreError, UsageError
 from llm_do.files.local_folder import FOLDER
 from llm_do.linker.sources.project_root import ProjectLocation, locate_project
 from llm_do.runtime.approval import trusted_folders
-from llm_do.runtime.approval.found_approvals import FILE, load_found_approvals, move_found_approvals
 from llm_do.ui.reports.error_text import paragraph
 from llm_do.ui.terminal.screen import in_ci
 
@@ -205,6 +204,9 @@ def trusting_command(path: Path) -> str:
 
 def take_over_approvals(root: Path) -> None:
     """Move the approvals in a trusted folder to the person's own, the first time that it is used."""
+    # Here and below, imported where it is needed: it reads rules, which a command that only lists records doesn't.
+    from llm_do.runtime.approval.found_approvals import FILE, move_found_approvals
+
     try:
         count = move_found_approvals(root)
     except StoreError as error:
@@ -222,8 +224,11 @@ def is_own_example(root: Path) -> bool:
 
 def _opened(path: Path, root: Path, report: LinkReport | None = None) -> Admission:
     open_folder(root)
-    if command_access() == "runs" and (count := len(load_found_approvals(root).stored)):
-        warn(f"note: {_approvals(count)} in {FILE} came with the folder and count for nothing; {_LISTED}")
+    if command_access() == "runs":
+        from llm_do.runtime.approval.found_approvals import FILE, load_found_approvals
+
+        if count := len(load_found_approvals(root).stored):
+            warn(f"note: {_approvals(count)} in {FILE} came with the folder and count for nothing; {_LISTED}")
     return Admission(path, open=True, report=report)
 
 
@@ -240,6 +245,7 @@ def _is_set() -> bool:
 def _is_agreed(path: Path, seen: Survey, fault: StoreError | None, *, looks: bool, no_color: bool) -> bool:
     """Whether a person, or where none is there the kind of the command, lets a folder's code run."""
     from llm_do.linker.analysis.survey import Surveyed
+    from llm_do.runtime.approval.found_approvals import load_found_approvals
     from llm_do.ui.terminal.terminal import find_terminal
 
     terminal = find_terminal(os.environ)
