@@ -106,6 +106,21 @@ def test_a_durable_run_that_needs_the_file_is_resumed_with_it(project: Path) -> 
     assert run_forked("resume", run_id, "--env-file", "../named", cwd=project, env=UNSET).out == "done\n"
 
 
+@pytest.mark.slow
+@each_row("words", [["approvals", "replay"], ["test", "--from"], ["mcp", "-q"]])
+def test_a_command_that_has_to_do_with_runs_finds_a_variable_in_the_file_alone(words: list[str], project: Path) -> None:
+    ran = run_forked("run", "hi", "--env-file", "../named", cwd=project, env=UNSET)
+    assert ran.out == "done\n", ran.err
+    if "--from" in words:
+        runs = json.loads(run_forked("runs", "list", "--format", "json", cwd=project, env=UNSET).out)
+        words = [*words, runs[0]["run_id"]]
+    without = run_forked(*words, cwd=project, env=UNSET)  # its standard input ends at once, and so does `mcp`
+    assert without.code != 0
+    assert "SMALL_TOKEN is not set" in without.out + without.err
+    found = run_forked(*words, "--env-file", "../named", cwd=project, env=UNSET)
+    assert found.code == 0, found.out + found.err
+
+
 def test_doctor_finds_keys_in_the_file(project: Path) -> None:
     (project.parent / "named").write_text("XAI_API_KEY=k-0123456789\n")
     shown = run_forked("doctor", "--env-file", "../named", cwd=project, env={**UNSET, "XAI_API_KEY": None}).out
