@@ -18,7 +18,6 @@ from llm_do import Update
 from llm_do.runtime.tools.iterated_results import MAX_ITEMS
 from tests.support.runs import agent, carry_out, heard, runtime_of
 from tests.support.scripted import call, script
-from tests.support.tables import sampled
 
 
 def counting(end: int | None = None) -> Iterator[int]:
@@ -76,10 +75,10 @@ def test_the_return_annotation_of_a_tool_may_be_anything(annotation: Any) -> Non
     assert (ended.status, ended.result) == ("success", [0, 1])
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "inside"),
-    sampled(list(itertools.product([counting, counting_async, itertools.count], [False, True])), every=3),
+    list(itertools.product([counting, counting_async, itertools.count], [False, True])),
 )
 def test_an_endless_generator_is_truncated(function: Callable[[], Any], inside: bool, tmp_path: Path) -> None:
     def go() -> Any:

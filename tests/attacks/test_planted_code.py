@@ -83,6 +83,7 @@ def test_modules_without_a_source_are_noticed_and_not_loaded(tmp_path: Path) -> 
     assert reply_to(root, call("found"), approvals="approve_all") == [missing[0], "ImportError", missing[0]]
 
 
+@pytest.mark.slow
 def test_a_server_whose_program_is_in_the_folder_is_its_code(tmp_path: Path) -> None:
     root = project_in(tmp_path, "echo evil > serve.sh", ["sh", "serve.sh"])
     server = f"exec {sys.executable} {SERVER} well\n"

@@ -38,6 +38,7 @@ def test_a_lock_is_written_and_keeps_its_approvals(tmp_path: Path) -> None:
     assert "llm-do.lock:5:16: warning[LD653]" in expired.err + expired.out
 
 
+@pytest.mark.slow
 def test_a_conflict_is_shown_with_its_line_and_nothing_is_written(tmp_path: Path) -> None:
     root = write_project(tmp_path, SEND)
     text = '{\n<<<<<<< HEAD\n  "version": 1,\n=======\n>>>>>>> other\n}\n'

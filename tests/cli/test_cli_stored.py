@@ -155,6 +155,7 @@ def test_runs_whose_requests_are_not_kept_say_why(project: Callable[..., Path]) 
     assert (ended["sent"].code, why in ended["sent"].err) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_run_is_written_as_a_page_or_printed_as_one(project: Callable[..., Path]) -> None:
     root = project("- text: </script><b>answer</b>")
     run_forked("run", "hello", cwd=root)

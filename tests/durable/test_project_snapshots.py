@@ -121,6 +121,7 @@ def test_a_run_goes_on_with_the_files_that_it_began_with(root: Path) -> None:
     assert set((root / "notes").read_text().split()) == {"a"}  # its tools work in the project's own folder
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_with_the_skills_that_it_began_with(root: Path) -> None:
     skill = root / "skills/tea"
     (skill / "references").mkdir(parents=True)

@@ -63,6 +63,7 @@ def test_a_run_that_is_running(tmp_path: Path) -> None:
     asyncio.run(both())
 
 
+@pytest.mark.slow
 def test_another_run_on_its_thread_is_refused_until_it_is_dropped(tmp_path: Path) -> None:
     assert stopped(tmp_path, thread_id="t").status == "interrupted"
 
@@ -235,6 +236,7 @@ async def whole_again(root: Path) -> object:
         await store.aclose()
 
 
+@pytest.mark.slow
 def test_a_budget_counts_the_requests_that_were_in_flight(tmp_path: Path) -> None:
     async def go() -> tuple[RunResult, int]:
         expected, _, _ = await whole("nested", tmp_path / "whole", budget=Budget(requests=50))

@@ -158,6 +158,7 @@ def test_a_worker_takes_only_what_is_meant_for_it(root: Path) -> None:
     assert "1 completed" in do(root, "worker", "--exit-when-empty", "--store", store, "--approve-all").err
 
 
+@pytest.mark.slow
 def test_a_run_that_waits_is_continued_by_a_worker_once_it_is_answered(root: Path) -> None:
     write_inputs(root, "a", "b")
     assert do(root, "map", "in.jsonl", "--batch", "words", "--detach").code == 0

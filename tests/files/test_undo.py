@@ -42,6 +42,7 @@ CALLS = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(CALLS, CALLS)
 def test_any_calls_are_undone_exactly_and_redone_exactly(first: list[Any], second: list[Any]) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:

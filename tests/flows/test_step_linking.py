@@ -162,6 +162,7 @@ def bodies(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(

@@ -333,6 +333,7 @@ RULES = st.fixed_dictionaries(
 PATHS = ["a", "a/b", "a/b/c", "A/b", "c/a", "a/x.py", "b"]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     RULES, st.sampled_from(["write_file", "write_file(a/**)", "files.write(a/b)", "files.write(a/*)"]), st.booleans()

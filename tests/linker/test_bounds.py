@@ -97,6 +97,7 @@ def projects(draw: st.DrawFn) -> tuple[Project, int]:
     return Project(made.root, entry, registry, settings=made.settings), seed
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None)
 @given(projects())
 def test_no_run_exceeds_its_worst_case(found: tuple[Project, int]) -> None:

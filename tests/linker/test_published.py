@@ -183,7 +183,7 @@ def test_a_closed_folder_imports_nothing_of_a_package(make: Make, install: Insta
     assert {tools, models} <= {*sys.modules}
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [["--text-only"], []])
 def test_a_look_at_an_untrusted_folder_says_what_it_left_out(make: Make, install: Install, options: list[str]) -> None:
     install("acme-look", "raise SystemExit('imported')", toolsets={"lookup": "TOOLS"})

@@ -59,6 +59,7 @@ def test_any_small_change_to_an_agent_file_links_or_gives_diagnostics(at: int, c
     link(main_agent=(AGENT[:at] + put + AGENT[at + cut :]).encode("utf-8", "surrogatepass"))
 
 
+@pytest.mark.slow
 @LOOSE
 @given(st.integers(0, len(MANIFEST)), st.integers(0, 6), st.text(max_size=4))
 def test_any_small_change_to_a_manifest_links_or_gives_diagnostics(at: int, cut: int, put: str) -> None:

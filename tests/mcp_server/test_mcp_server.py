@@ -83,6 +83,7 @@ def test_a_client_that_shows_forms_is_asked_and_answers_once_for_each_call(mode:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_each_other_answer_means_what_it_says(mode: str) -> None:
     person = accepts("session")

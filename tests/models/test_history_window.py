@@ -171,6 +171,7 @@ def test_plain_exchanges_are_left_out_and_sent(name: str) -> None:
     assert seen < 30 or name == "ids of nine characters"
 
 
+@pytest.mark.slow
 @each_row("kind", list(OTHERS))
 def test_the_same_is_sent_whatever_is_between_them(kind: str) -> None:
     chance = random.Random(kind)

@@ -108,6 +108,7 @@ def path_matches(patterns: list[ArgumentPattern], path: str) -> list[bool]:
     return [each.path.matches(parts, restrictive=strict) for each in patterns for strict in (False, True)]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(PATTERNS, PATHS)
 def test_every_path_has_a_representative_that_the_same_patterns_match(texts: list[str], path: str) -> None:

@@ -269,6 +269,7 @@ def test_a_rule_that_denies_matches_all_that_a_rule_of_the_same_pattern_allows(t
     assert not glob.allows(host(url)) or glob.touches(host(url)) or (glob.query and "?" not in url)
 
 
+@pytest.mark.slow
 @given(st.lists(PATTERNS, min_size=1, max_size=4, unique=True), URLS | PATHS.map("https://a.org/pub/{}".format))
 def test_some_representative_is_as_lenient_as_any_url(texts: list[str], url: str) -> None:
     """The first pattern is what an assertion is about; each other one may allow, deny or ask."""

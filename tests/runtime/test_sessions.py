@@ -328,6 +328,7 @@ def test_an_agent_that_cannot_be_built_is_named(listed: dict[str, Any]) -> None:
     assert result.error.agent_path == "main"
 
 
+@pytest.mark.slow
 def test_an_unused_project_is_garbage_collected() -> None:
     def tool() -> str:
         return "x"

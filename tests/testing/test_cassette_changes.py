@@ -366,6 +366,7 @@ def test_the_environment_does_not_matter(
     assert replay(recorded, desk, max_steps=20, max_retries=2).status == "completed"
 
 
+@pytest.mark.slow
 def test_siblings_may_end_in_any_order_and_a_folder_may_have_any_name(recorded: Path, tmp_path: Path) -> None:
     for folder in ("a copy", "desk-2", "[desk]", "ünï"):
         elsewhere = Path(shutil.copytree(recorded, tmp_path / folder))

@@ -22,6 +22,7 @@ VALUES: Any = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(VALUES, st.integers(2, 12))
 def test_parts_make_the_same_json(value: Any, nodes: int) -> None:
     before = large_data._NODES, large_data._CHARACTERS

@@ -79,6 +79,7 @@ def test_deleting_a_thread_from_python_drops_what_is_kept_of_its_runs(
     assert kept_files(desk) == {"two.md", "three.md", "four.md"}
 
 
+@pytest.mark.slow
 def test_a_store_of_several_projects_drops_it_in_each_and_only_of_its_own_runs(desk: Path, tmp_path: Path) -> None:
     shared, lamp = SqliteStore(tmp_path / "shared.db"), tmp_path / "lamp"
     lamp.mkdir()

@@ -288,6 +288,7 @@ def test_context_providers_add_to_the_instructions_and_a_failing_or_hanging_one_
     ]
 
 
+@pytest.mark.slow
 def test_saving_a_long_conversation_lets_other_work_go_on() -> None:
     long = [each for number in range(2_000) for each in (user_text(f"q{number}"), model_text(f"a{number}"))]
     log = MessageLog(ThreadRecord("t"), (), redactor())

@@ -268,6 +268,7 @@ def test_the_journal_is_queried_by_thread_run_type_and_time(store: ThreadStore) 
     assert [each.seq for each in done(store.observations(Filter(run_id="r1"), limit=2))] == [1, 2]
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(st.tuples(st.sampled_from(["add", "fork", "state", "delete"]), st.integers(0, 3)), max_size=12))
 def test_a_store_behaves_like_a_dictionary(steps: list[tuple[str, int]]) -> None:

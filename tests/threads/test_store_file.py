@@ -165,6 +165,7 @@ print(sorted(record.id for record in asyncio.run(store.threads())))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_a_forked_process_has_a_connection_of_its_own(tmp_path: Path) -> None:
     command = [sys.executable, "-W", "ignore", "-c", FORKS, str(tmp_path / "state.db")]
@@ -198,6 +199,7 @@ print(asyncio.run(store.threads()))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_a_process_forked_during_a_transaction_is_refused(tmp_path: Path) -> None:
     command = [sys.executable, "-W", "ignore", "-c", BUSY_FORK, str(tmp_path / "state.db")]

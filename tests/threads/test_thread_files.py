@@ -74,6 +74,7 @@ def test_context_providers_are_linked_and_a_wrong_one_is_a_diagnostic(tmp_path: 
     assert "LD212" in codes
 
 
+@pytest.mark.slow
 def test_a_conversation_continues_in_another_process_and_can_be_shown(project: Path) -> None:
     assert do(project, "run", "hello", "--thread", "t").out == "first\n"
     assert do(project, "run", "again", "--thread", "t").out == "second\n"

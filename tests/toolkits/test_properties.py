@@ -145,6 +145,7 @@ def played(a: dict[str, Gate], b: dict[str, Gate], requested: list[Any], **optio
     )
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=list(HealthCheck))
 @given(machines, machines, batches, st.sampled_from(["hide", "refuse"]))
 def test_a_run_does_what_the_model_of_it_does(

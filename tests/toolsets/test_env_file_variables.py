@@ -75,6 +75,7 @@ def test_a_server_gets_what_the_manifest_names_and_commands_and_records_nothing(
     assert b"[redacted KB_TOKEN]" in kept
 
 
+@pytest.mark.slow
 def test_the_environment_wins_and_an_empty_variable_counts_as_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,6 +128,7 @@ def test_a_named_file_counts_for_links_runs_and_listings(tmp_path: Path, monkeyp
         Project.load(root, env_file="missing")
 
 
+@pytest.mark.slow
 def test_check_sees_the_files_as_a_run_does(tmp_path: Path) -> None:
     root = project_in(tmp_path / "p", "- text: done\n", {"small": server(TOKEN="${KB_TOKEN}")})
     (root / "tools.py").write_text("TOOLS = []\n")

@@ -61,6 +61,7 @@ def test_a_server_made_with_the_sdk_works_and_its_invalid_tool_names_are_changed
     assert "not today" in outcomes[1][1]
 
 
+@pytest.mark.slow
 def test_a_server_over_http_gets_its_headers(tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KB_TOKEN", "abc")
     session = runtime(

@@ -287,6 +287,7 @@ DESK = {
 }
 
 
+@pytest.mark.slow
 def test_tests_have_a_memory_of_their_own_unless_they_name_a_store(tmp_path: Path) -> None:
     root = write_files(tmp_path, DESK)
     (root / ".llm-do").mkdir()

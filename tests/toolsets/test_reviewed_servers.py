@@ -135,6 +135,7 @@ def is_withdrawn(root: Path, server: ChangingServer, tool: dict[str, Any], lock:
     return (outcome(result), result.status, server.calls) == ("denied", "denied", [])
 
 
+@pytest.mark.slow
 def test_every_change_of_a_tool_withdraws_it(tmp_path: Path, server: ChangingServer) -> None:
     run(tmp_path, server)
     for index, (name, tool) in enumerate(MUTATIONS.items()):
@@ -273,6 +274,7 @@ def test_a_tool_that_is_gone_only_ends_a_frozen_run(tmp_path: Path, server: Chan
     assert outcome(run(tmp_path, server, lock=lock_of(server))) == "success"
 
 
+@pytest.mark.slow
 def test_two_projects_and_two_machines_know_different_tools(
     tmp_path: Path, server: ChangingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -286,6 +288,7 @@ def test_two_projects_and_two_machines_know_different_tools(
     assert outcome(run(tmp_path, server)) == "denied"
 
 
+@pytest.mark.slow
 def test_a_damaged_file_of_seen_tools_makes_all_of_them_new(
     tmp_path: Path, server: ChangingServer, state: Path
 ) -> None:

@@ -45,6 +45,7 @@ def test_a_run_that_was_stopped_is_continued_with_what_it_began_with(root: Path,
     assert desk.http.post("/api/runs/waits/resume", json={}).status_code == 409
 
 
+@pytest.mark.slow
 def test_a_run_that_waits_is_dropped(root: Path, desk: Served) -> None:
     suspended(root, "waits")
     question = desk.question("waits")

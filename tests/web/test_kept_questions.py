@@ -67,6 +67,7 @@ def test_what_was_not_shown_is_not_approved(root: Path, desk: Served) -> None:
     assert status_of(desk, "waits") == "suspended"
 
 
+@pytest.mark.slow
 def test_the_second_answer_is_told_who_answered_first_and_what(root: Path, desk: Served) -> None:
     suspended(root, "waits")
     question = desk.question("waits")

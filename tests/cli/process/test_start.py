@@ -220,6 +220,7 @@ def test_a_plain_run_imports_nothing_it_does_not_use(tmp_path: Path) -> None:
     assert [name for name in UNUSED if name in seen["modules"]] == []
 
 
+@pytest.mark.slow
 def test_a_file_in_the_current_folder_is_not_taken_for_a_library(tmp_path: Path) -> None:
     for name in ("typer", "pydantic", "yaml", "json5", "click"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('shadowed')\n")

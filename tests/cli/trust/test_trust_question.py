@@ -278,6 +278,7 @@ def test_an_example_of_the_checkout_that_llm_do_runs_from_is_never_asked_about(t
     assert ASKED not in child.raw
 
 
+@pytest.mark.slow
 def test_a_file_of_approvals_in_the_folder_is_part_of_the_question_and_moves_with_the_answer(
     tmp_path: Path, terminal: Callable[..., Screen], state: dict[str, str | None]
 ) -> None:

@@ -117,6 +117,7 @@ def test_a_rule_in_the_lock_holds_for_its_agent_until_its_day(tmp_path: Path) ->
         assert outcome(run(project(tmp_path / str(index), SEND, [entry]))) == expected, entry
 
 
+@pytest.mark.slow
 def test_the_lock_overrides_no_deny_no_person_only_question_and_no_protected_file(tmp_path: Path) -> None:
     everything = {"rule": "*"}
     root = project(tmp_path / "a", SEND, [everything], {"deny": ["send"]})

@@ -195,6 +195,7 @@ def fail(agent: Any, response: ModelResponse) -> None:
         raise ValueError("no")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fields", "length"),
     [
@@ -251,6 +252,7 @@ def test_a_run_that_is_cancelled_while_a_function_waits_keeps_its_whole_thread(t
     assert len(asyncio.run(ConversationManager(store).get_messages("t"))) == 199
 
 
+@pytest.mark.slow
 def test_what_others_ask_the_model_is_theirs(seen: Seen) -> None:
     helper = Steps(1)
 
@@ -265,6 +267,7 @@ def test_what_others_ask_the_model_is_theirs(seen: Seen) -> None:
     assert len(model.asked[-1]) == 2 * STEPS - 1
 
 
+@pytest.mark.slow
 def test_a_tool_may_shorten_the_history(monkeypatch: pytest.MonkeyPatch, seen: Seen) -> None:
     def run() -> list[Any]:
         def shorten(ctx: RunContext[Any], at: int) -> str:
@@ -312,6 +315,7 @@ class OwnModel(FunctionModel):
         return [*messages]
 
 
+@pytest.mark.slow
 def test_others_who_see_how_a_request_is_prepared_see_all_of_it(seen: Seen) -> None:
     watching, requests = Watching(), [2 * number + 1 for number in range(STEPS)]
     spec = agent("main", Steps(STEPS).model, tools=[look], capabilities=[watching], max_steps=STEPS)

@@ -179,6 +179,7 @@ def test_a_live_run_records_nothing_and_counts_its_repeats(root: Path, server: l
     assert not (root / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_live_case_passes_if_enough_of_its_repeats_do(
     root: Path, monkeypatch: pytest.MonkeyPatch, server: list[Any]
 ) -> None:

@@ -69,6 +69,7 @@ def test_a_file_may_contain_a_replacement_character(call: Call, project: Path) -
     assert call("read_file", path="a.txt") == "\ufffd"
 
 
+@pytest.mark.slow
 def test_fifty_megabytes_are_read_with_little_memory(call: Call, project: Path) -> None:
     with (project / "lines").open("wb") as stream:
         for _ in range(50):

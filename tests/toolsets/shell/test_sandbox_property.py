@@ -127,7 +127,7 @@ def tried(root: Path, seed: int, times: int) -> None:
                 (root / name).write_text("again\n")
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", sampled(range(2)))
 def test_no_command_changes_what_the_next_link_would_load(backend: str, root: Path, seed: int) -> None:
     tried(root, seed, 12)

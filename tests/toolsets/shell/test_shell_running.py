@@ -105,6 +105,7 @@ def test_undecodable_bytes_are_replaced(shell: FunctionToolset[Any]) -> None:
     assert run(shell, python(code))["stdout"] == "a\ufffdb"
 
 
+@pytest.mark.slow
 def test_long_output_is_cut_in_the_middle_with_bounded_memory(shell: FunctionToolset[Any]) -> None:
     line = "x" * 1000
     code = f'import sys; [sys.stdout.write("{line}") for _ in range(40000)]; print("end")'
