@@ -1,4 +1,4 @@
-"""The longest time for which the event loop is held up: by a large result, many agents or tools, a long thread."""
+"""The longest time for which the event loop is held up: by large results, many agents or tools, a long thread."""
 
 from __future__ import annotations
 
@@ -14,11 +14,15 @@ from llm_do.threads import ConversationManager, SqliteStore
 from tests.support.loop_blocks import measured_blocks, numbered_tool
 from tests.support.runs import agent, runtime_of
 from tests.support.scripted import call, script
+from tests.toolsets.mcp_support import large_answers, runtime
 
 ROWS = 600_000
 AGENTS = 2_000
 TOOLS = 1_000
 MESSAGES = 5_000
+SERVER_ROWS = 80_000
+"""Rows of a server's answer, which is ten million bytes with them, as text and as data."""
+
 ROUNDS = 3
 
 
@@ -53,6 +57,12 @@ async def _thread_block(folder: Path) -> float:
     return blocks.longest * 1000
 
 
+async def _server_block(folder: Path) -> float:
+    """Let a server answer with many rows."""
+    rows = call("small_answer", kind=str(SERVER_ROWS))
+    return await _block(runtime(folder, rows, command=large_answers()))
+
+
 def main() -> list[Figure]:
     """Measure the longest blocks, in ms; the shortest of a few measurements, to which other programs add."""
     with tempfile.TemporaryDirectory() as folder, as_a_service():
@@ -65,9 +75,11 @@ def main() -> list[Figure]:
             for _ in range(ROUNDS)
         )
         fourth = min(asyncio.run(_thread_block(Path(tempfile.mkdtemp(dir=folder)))) for _ in range(ROUNDS))
+        fifth = min(asyncio.run(_server_block(Path(tempfile.mkdtemp(dir=folder)))) for _ in range(ROUNDS))
     return [
         Figure(f"longest block, a thread of {MESSAGES} messages", fourth, 50, "ms"),
         Figure(f"longest block, {ROWS} rows", one, 50, "ms"),
         Figure(f"longest block, {AGENTS} agents at once", other, 50, "ms"),
         Figure(f"longest block, an agent of {TOOLS} tools", third, 50, "ms"),
+        Figure(f"longest block, {SERVER_ROWS} rows of an MCP server", fifth, 50, "ms"),
     ]

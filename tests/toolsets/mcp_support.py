@@ -20,6 +20,11 @@ def command(*words: str) -> list[str]:
     return [sys.executable, str(SERVERS / "plain_server.py"), *words]
 
 
+def large_answers(*words: str) -> list[str]:
+    """The command of a server that answers with anything large."""
+    return [sys.executable, str(SERVERS / "large_answers.py"), *words]
+
+
 OF_THE_SDK = [sys.executable, str(SERVERS / "stdio_server.py")]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
@@ -23,9 +22,8 @@ from tests.support.loopback import serve_handler
 from tests.support.runs import agent, carry_out, project_of
 from tests.support.scripted import call, script
 from tests.toolsets.mcp_servers.large_answers import PICTURE, ROWS, WORDS, answer
-from tests.toolsets.mcp_support import runtime, toolset
+from tests.toolsets.mcp_support import large_answers, runtime, toolset
 
-SERVER = Path(__file__).parent / "mcp_servers" / "large_answers.py"
 LIMIT = 5_000_000
 MOST_ON_THE_LOOP = 2**16
 
@@ -97,7 +95,7 @@ def address() -> Iterator[str]:
 def config(request: pytest.FixtureRequest, address: str) -> dict[str, Any]:
     """The server, by the name of the way in which its answers come."""
     if request.param == "command":
-        return {"command": [sys.executable, str(SERVER)]}
+        return {"command": large_answers()}
     return {"url": f"{address}/{request.param}"}
 
 
@@ -192,7 +190,7 @@ def test_nothing_large_is_parsed_on_the_event_loop(
 
 def command(*numbers: int) -> dict[str, Any]:
     """A server by the number of its tools, of those on a page, of values in each, and of messages besides."""
-    return {"command": [sys.executable, str(SERVER), *map(str, numbers)]}
+    return {"command": large_answers(*map(str, numbers))}
 
 
 @pytest.mark.slow

@@ -1,7 +1,8 @@
 """An MCP server without the SDK, whose tool `answer` returns results of any size; over stdio if it is run.
 
-Its results are named, and so are answers that aren't results. Its command line has the number of its tools, of those on
-a page of their list, of values in the schema of each, and of messages that it sends besides with each answer.
+Its results are named, or a number of rows, and so are answers that aren't results. Its command line has the number of
+its tools, of those on a page of their list, of values in the schema of each, and of messages that it sends besides with
+each answer.
 """
 
 from __future__ import annotations
@@ -55,6 +56,14 @@ for _ in range(300):
     RESULTS["deep"]["structuredContent"]["deep"] = [RESULTS["deep"]["structuredContent"]["deep"]]
 
 
+def result_of(kind: str) -> dict[str, Any]:
+    """Return a result by its name, or so many rows."""
+    if not kind.isdecimal():
+        return RESULTS[kind]
+    rows = [{"id": number, "name": f"row {number}", "good": True, "share": number / 3} for number in range(int(kind))]
+    return {"content": [text(json.dumps(rows))], "structuredContent": {"result": rows}}
+
+
 TOOLS, PAGE, VALUES, FLOOD = (
     [int(word) for word in sys.argv[1:5]] if __name__ == "__main__" and sys.argv[4:] else [0] * 4
 )
@@ -88,7 +97,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     elif params["arguments"]["kind"] == "error":
         end = {"error": {"code": -32602, "message": "it broke. " + WORDS}}
     else:
-        end = {"result": RESULTS[params["arguments"]["kind"]]}
+        end = {"result": result_of(params["arguments"]["kind"])}
     return {"jsonrpc": "2.0", "id": request["id"], **end}
 
 
