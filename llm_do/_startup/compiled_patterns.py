@@ -56,14 +56,14 @@ class CompiledPatterns:
 
 
 def _is_importing(frame: FrameType | None) -> bool:
-    """Whether whoever calls `re` is a module or a class body, not a function."""
+    """Whether the caller of `re` is a module or a class body, not a function."""
     while frame is not None and frame.f_globals is _library.__dict__:
         frame = frame.f_back
     return frame is not None and not frame.f_code.co_flags & inspect.CO_OPTIMIZED
 
 
 def _packed(compiled: re.Pattern[Any], pattern: str | bytes, flags: int) -> bytes | None:
-    """The numbers of an expression; None if they don't make the same again, or if the pattern's author is warned."""
+    """The numbers of an expression; None if they don't make the same again, or if `re` warns about it."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")

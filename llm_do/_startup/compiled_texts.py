@@ -3,7 +3,7 @@
 `dataclasses` writes a class's methods as text, and `typing` compiles each annotation that is text. Importing PydanticAI
 and an SDK compiles five thousand such texts in each process, although no module has changed. Here the two get the
 code object that `compile` has made of the very same text before. What they do with it is left to them. The regular
-expressions of modules are kept likewise (`compiled_patterns`).
+expressions of modules are kept in the same way (`compiled_patterns`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What one process compiled and the next needn't, in a file beside this package's bytecode.
+"""What one process has compiled, so that the next need not, in a file beside this package's bytecode.
 
 What is kept, and for whom, is decided by `compiled_texts` and `compiled_patterns`.
 """

@@ -269,7 +269,7 @@ class Worker:
         self._ready.clear()
 
     async def _find_again(self) -> None:
-        """Ask a store that couldn't be reached, also if there is no room for another run; say that it has answered.
+        """Try a store that couldn't be reached, even if there is no room for another run; report that it has answered.
 
         Raises:
             StoreError: It still can't be reached.

@@ -154,7 +154,7 @@ def _left_by(root: Path, path: Path) -> Mapping[str, str]:
     except OSError:
         return {}
     try:
-        if not stat.S_ISREG(os.fstat(lock).st_mode):  # reading a pipe would wait for whoever writes to it
+        if not stat.S_ISREG(os.fstat(lock).st_mode):  # reading a pipe would wait for its writer
             return {}
         ended = _flock(lock)
         with os.fdopen(os.dup(lock), "rb") as file:

@@ -31,7 +31,7 @@ SLICE = 200
 """Messages that are copied, or looked at, before the event loop gets its turn."""
 
 ATOMS = frozenset({str, bytes, int, float, bool, type(None), date, datetime})
-"""Types of values that nobody can change."""
+"""Types of immutable values."""
 
 T = TypeVar("T")
 
@@ -45,12 +45,12 @@ class MessageCopies:
         self._seen = SeenMessages()
         self._sources: list[ModelMessage] = []
         self._copies: list[ModelMessage] = []
-        # What a copy was: the message itself isn't, once a tool has changed that in place.
+        # What a copy was when it was made: the original doesn't say once a tool has changed it in place.
         self._snapshots: list[ModelMessage] = []
         self._unchecked = 0
         self._next = 0
 
-    async def of(self, messages: Sequence[ModelMessage]) -> list[ModelMessage]:
+    async def copy(self, messages: Sequence[ModelMessage]) -> list[ModelMessage]:
         """Return a list of copies of messages; only those that weren't there the last time are copied."""
         start = self._shared(messages)
         del self._sources[start:], self._copies[start:], self._snapshots[start:]
@@ -67,7 +67,7 @@ class MessageCopies:
         return list(self._copies)
 
     def originals(self, found: Iterable[ModelMessage]) -> list[ModelMessage]:
-        """Return messages with what each copy was made of in its place, and with a copy of each other one."""
+        """Return messages with each copy replaced by its original, and each other message by a copy."""
         known = dict(zip(map(id, self._copies), self._sources, strict=True))
         return [known[id(each)] if id(each) in known else copy_data(each) for each in found]
 

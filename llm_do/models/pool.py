@@ -267,7 +267,7 @@ def _base_url(settings: Mapping[str, object] | None, agent: str, file: str | Non
         has_variables = isinstance(value, str) and "${" in value
         raise ModelUnavailableError(
             f"the base_url of agent {agent!r} is not an HTTP address: {value!r}",
-            hint="write the address out: variables stand for nothing in it, since it says where a key is sent"
+            hint="write the address out: variables aren't filled in here, since it decides where a key is sent"
             if has_variables
             else "include the scheme, such as http://localhost:8000/v1",
             file=file,

@@ -83,12 +83,12 @@ class Policy:
 
     @cached_property
     def names_agents(self) -> bool:
-        """Whether a rule is only about calls of certain agents."""
+        """Whether some rule is only about calls of certain agents."""
         return any(rule.pattern.agent is not None or rule.pattern.agent_path is not None for rule in self.rules)
 
     @cached_property
     def ordinary(self) -> dict[Hashable, tuple[Decision, Sequence[Rule]]]:
-        """What was decided by it about ordinary calls, by what the decision depends on."""
+        """A cache of decisions about ordinary calls, by what each depends on: thousands of agents may have one tool."""
         return {}
 
     def about(self, call: ToolCallInfo) -> Policy:

@@ -122,7 +122,7 @@ class BatchWriter:
             )
         try:
             await self._store.write(batch)
-        except Exception as error:  # noqa: BLE001 (whoever waits must hear of it, whatever a store raises)
+        except Exception as error:  # noqa: BLE001 (all that wait get the error, whatever a store raises)
             fault = error if isinstance(error, StoreError) else _unexpected(error)
             self._put_back(batch, fault)
             return fault
@@ -140,7 +140,7 @@ def _unexpected(error: Exception) -> StoreError:
         return StoreError(error.message, hint=error.hint)
     return StoreError(
         f"what has happened can't be stored: {exception_text(error)}",
-        hint="the run continues without a record; see that it has only values that a store can hold",
+        hint="return only values that a store can hold from tools and hooks",
     )
 
 

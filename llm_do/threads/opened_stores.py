@@ -32,7 +32,7 @@ def open_store(
         project: A project, or its folder.
         store: Which store: `sqlite`, `memory`, the URL of a PostgreSQL database, or a SQLite file; None is the one that
             the project names, and for a folder its own file.
-        env_file: Of a folder, a file with variables for its URL; a project knows its own.
+        env_file: A file with variables for the store's URL, if `project` is a folder; a `Project` has its own.
 
     Returns:
         The store; its file or its tables are created on first use.

@@ -40,7 +40,7 @@ MOST_HEADERS = 16_384
 MOST_SESSIONS = 1000
 
 _ONLY_ONCE = ("authorization", "origin", "content-type", "sec-fetch-site", "last-event-id")
-"""Headers that a request can't have twice: whoever stands between, and this server, might each read another one."""
+"""Headers that a request can't have twice: a proxy and this server might each read a different one."""
 
 _HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::([0-9]{1,5}))?")
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
@@ -111,7 +111,7 @@ class Access:
         with suppress(ClientDisconnect):  # it has gone away before its request was complete
             try:
                 await self._answer(request, receive, progress.send)
-            except asyncio.CancelledError:  # the server ends, and waits no longer for what a run has to say
+            except asyncio.CancelledError:  # the server ends, and no longer waits for a run
                 await asyncio.wait_for(progress.end(scope, receive), LAST_WORDS)
 
     async def _answer(self, request: Request, receive: Receive, send: Send) -> None:

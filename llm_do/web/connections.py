@@ -22,16 +22,14 @@ ACCEPTED_AT_ONCE = 100
 
 
 PATIENCE = 60.0
-"""Seconds that an answer waits for its client to read on; who comes back later can take up a stream of events again."""
+"""Seconds that an answer waits for its client to read on; a client that returns later can resume a stream of events."""
 
 
 class BoundedConnection(H11Protocol):
     """A connection, which is closed when there are too many that came later, and it has no complete request.
 
-    It is closed, too, when its client has stopped reading what it asked for.
-
     A client of this machine needs a moment to send a request. So those that have been at it the longest are the ones
-    that never will.
+    that never will. A connection is also closed when its client has stopped reading what it asked for.
     """
 
     _number = 0

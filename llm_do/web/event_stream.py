@@ -34,7 +34,7 @@ class EventStreams:
         self._closing = asyncio.Event()
 
     def close(self) -> None:
-        """End all streams, those of runs that go on too: the server is ending."""
+        """End all streams, including those of runs that haven't ended: the server is shutting down."""
         self._closing.set()
 
     def respond(self, events: AsyncIterator[Observation], user: str | None) -> EventResponse:
@@ -67,7 +67,7 @@ class EventResponse(StreamingResponse):
 async def event_stream(events: AsyncIterator[Observation], closing: asyncio.Event) -> AsyncIterator[str]:
     """Yield events with their numbers as ids, then `event: end`, after which nothing will follow.
 
-    A stream that ends without it because the server is closing can be taken up again.
+    A stream that ends without it, because the server is shutting down, can be resumed.
     """
     queue: asyncio.Queue[Observation | None] = asyncio.Queue(100)
 

@@ -68,4 +68,4 @@ def test_a_response_that_is_changed_and_not_returned_is_an_error() -> None:
     model = script(call("send", to="bob"), "done")
     result = carry_out(Runtime(project_of([spec]), model=model, approvals="approve_all"))
     assert isinstance(result.error, HookError)
-    assert "returned None, and has changed the response that it got" in str(result.error)
+    assert "returned None, but changed the response in place" in str(result.error)

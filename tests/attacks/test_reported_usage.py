@@ -1,4 +1,4 @@
-"""Token counts and costs that no request can have: a provider, or a model of one's own, says what it likes."""
+"""Token counts and costs that no request can have: providers and custom models may report anything."""
 
 from __future__ import annotations
 

@@ -300,7 +300,7 @@ def test_workers_of_dbos_outlive_a_restart_of_the_database(root: Path, server: S
     wait_until(lambda: effects(root).total() > 5)
     server.control("stop", "-m", "fast")
     worker.wait_for("; trying again")
-    assert AGAIN not in worker.said
+    assert AGAIN not in worker.output
     server.control("start")
     worker.wait_for(AGAIN)
     waiting: list[object] = []

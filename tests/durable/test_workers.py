@@ -354,12 +354,12 @@ def test_workers_outlive_a_restart_of_the_database(root: Path, own_server: Serve
     own_server.control("stop", "-m", mode)
     for worker in workers:
         worker.wait_for("; trying again")
-    assert not any(AGAIN in worker.said for worker in workers)
+    assert not any(AGAIN in worker.output for worker in workers)
     own_server.control("start")
     for worker in workers:
         worker.wait_for(AGAIN)
 
-    # Both go on: more calls run at once than one of them carries out. It claims two inputs more, which wait there.
+    # Both continue: more calls run at once than one of them carries out. It claims two inputs more, which wait there.
     both = [f"long{number}" for number in range(12)]
     (root / "both.jsonl").write_text("".join(f"{json.dumps(word)}\n" for word in both))
     do(root, "map", "both.jsonl", "--batch", "both", "--detach", *store)

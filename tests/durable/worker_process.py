@@ -29,25 +29,25 @@ class WorkerProcess(subprocess.Popen[bytes]):
 
     def __init__(self, root: Path, *args: str) -> None:
         with tempfile.NamedTemporaryFile(dir=root.parent, prefix="worker-", delete=False) as file:
-            self._said = Path(file.name)
+            self._output_file = Path(file.name)
             command = [*LLM_DO, "worker", "--approve-all", *args]
             super().__init__(command, cwd=root, stdout=file, stderr=file, env=environment())
         _started.append(self)
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         """All that it has written to stderr; it writes nothing to stdout."""
-        return self._said.read_text()
+        return self._output_file.read_text()
 
     def wait_for(self, part: str, times: int = 1) -> None:
-        """Wait until it has said something so many times, while it runs."""
-        wait_until(lambda: self.said.count(part) >= times or self.poll() is not None)
-        assert self.said.count(part) >= times, self.said
+        """Wait until it has written something so many times, while it runs."""
+        wait_until(lambda: self.output.count(part) >= times or self.poll() is not None)
+        assert self.output.count(part) >= times, self.output
 
     def wait_for_end(self) -> str:
-        """Wait until it has ended, and return what it has said."""
+        """Wait until it has ended, and return what it has written."""
         self.wait(PATIENCE)
-        return self.said
+        return self.output
 
 
 def kill_workers() -> None:

@@ -107,4 +107,4 @@ def test_the_address_of_a_model_has_no_variables(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("GATEWAY", "gateway.example")
     with pytest.raises(ModelUnavailableError) as caught:
         ModelPool().get("openai-chat:m", settings={"base_url": "https://${GATEWAY}/v1"})
-    assert "variables stand for nothing in it" in str(caught.value.hint)
+    assert "variables aren't filled in here" in str(caught.value.hint)

@@ -172,7 +172,7 @@ def test_a_guard_that_changes_what_it_got_has_to_return_it() -> None:
 
     refused = run_spec(agent("main", script(echo), input_model=Order, input_guards=[drop]), {"items": ["tea"]})
     assert error_of(refused, EntryError).message == (
-        "the guard drop returned None, and has changed the input of main in place"
+        "the guard drop returned None, but changed the input of main in place"
     )
     runtime = runtime_of([agent("main", script(echo), input_model=Order, input_guards=[add])])
     log = heard(runtime, "guard")

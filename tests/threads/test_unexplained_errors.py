@@ -1,4 +1,4 @@
-"""Errors that a store doesn't explain: whoever waits for the record hears of them."""
+"""Errors that a store doesn't explain: all that wait for the record get them."""
 
 from __future__ import annotations
 

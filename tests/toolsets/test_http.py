@@ -267,7 +267,7 @@ def test_options_are_checked(options: dict[str, Any], fault: str | None) -> None
 
 def test_where_requests_go_is_written_out_and_the_fault_says_so() -> None:
     faults = option_faults({"type": "http", "base_url": "${API:-https://example.org/}", "private": ["${HOST}:80"]})
-    assert ["`${NAME}` stands for nothing here" in reason for reason in faults.values()] == [True, True]
+    assert ["`${NAME}` isn't filled in here" in reason for reason in faults.values()] == [True, True]
 
 
 def test_an_agent_cannot_send_the_manifests_headers_elsewhere() -> None:

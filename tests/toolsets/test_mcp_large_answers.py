@@ -189,7 +189,7 @@ def test_nothing_large_is_parsed_on_the_event_loop(
 
 
 def command(*numbers: int) -> dict[str, Any]:
-    """A server by the number of its tools, of those on a page, of values in each, and of messages besides."""
+    """A server by the number of its tools, of those on a page, of values in each, and of other messages."""
     return {"command": large_answers(*map(str, numbers))}
 
 
@@ -221,5 +221,5 @@ def test_a_list_of_tools_that_is_too_large_is_an_error(server: dict[str, Any], r
 
 
 @pytest.mark.slow
-def test_messages_without_number_do_not_keep_an_answer_back(tmp_path: Path) -> None:
+def test_countless_messages_do_not_hold_an_answer_back(tmp_path: Path) -> None:
     assert returned(tmp_path, command(1, 1, 1, 3000), "text", "small") == [("success", WORDS), ("success", "small")]

@@ -90,7 +90,7 @@ def test_a_user_follows_so_many_runs_and_no_more(desk: Served, monkeypatch: pyte
 
 @pytest.fixture
 def endless(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, threading.Event]]:
-    """A server of an answer without an end; whether it was told that its client has gone."""
+    """A server with an endless answer: its port, and an event that is set once it learns that its client has gone."""
     from llm_do.web import connections
 
     monkeypatch.setattr(connections, "PATIENCE", 0.2)

@@ -70,9 +70,7 @@ def parse_private(text: str) -> PrivateAddress | None:
 def _literal(text: str) -> str:
     """Refuse variables in what says where requests and secrets go: rules, questions and trust show it as it is."""
     if "${" in text:
-        message = (
-            "is written out: `${NAME}` stands for nothing here, since approvals and the trust in a folder depend on it"
-        )
+        message = "has to be written out: `${NAME}` isn't filled in here, since approvals and trust depend on the value"
         raise PydanticCustomError("variable", message)
     return text
 
@@ -116,8 +114,8 @@ class HttpConfig(Strict):
     type: Literal["http"] = Field(description="Requests by HTTP.")
     base_url: Opt[Annotated[str, AfterValidator(_literal), AfterValidator(_base_url)]] = Field(
         default=None,
-        description="What all URLs begin with, such as https://api.example.org/v1/; requests to others are refused. It"
-        " has no variables.",
+        description="What all URLs begin with, such as https://api.example.org/v1/; requests to others are refused."
+        " Variables aren't filled in.",
     )
     headers: dict[Annotated[Text, AfterValidator(_header)], Annotated[str, AfterValidator(_header_value)]] = Field(
         default_factory=empty_dict,

@@ -102,7 +102,7 @@ class Names:
         self.faults.append(problem.at(place))
 
     def may_propose(self) -> bool:
-        """Whether the nearest name may be looked for once more."""
+        """Count a search for the nearest name, and return whether it may be made: thousands would take seconds."""
         self._proposed += 1
         return self._proposed <= _MOST_PROPOSALS
 

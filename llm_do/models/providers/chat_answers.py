@@ -26,7 +26,7 @@ FINISH_REASONS = {
 TOKEN_COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 MOST = 10**12
-"""The largest number that a server may mean."""
+"""The largest plausible number of tokens, or time in seconds."""
 
 
 class UnusableAnswerError(Exception):
@@ -97,7 +97,7 @@ def _envelope(data: Data, model: str) -> Data:
 
 
 def mend_usage(usage: object) -> Data | None:
-    """Return token counts as whole numbers, without those that can't be; None if there are none.
+    """Return token counts as whole numbers, without impossible ones; None if there are none.
 
     Example:
         >>> mend_usage({"prompt_tokens": 3, "completion_tokens": None})
@@ -123,7 +123,7 @@ def _details(counts: Data) -> Data:
 
 
 def _number(value: object) -> int:
-    """A whole number; 0 for what isn't one, or is larger than any that a server means."""
+    """A whole number; 0 for what isn't one, or isn't plausible."""
     return int(value) if isinstance(value, int | float) and 0 <= value <= MOST else 0
 
 

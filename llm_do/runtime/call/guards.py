@@ -97,7 +97,7 @@ async def _replacement(guard: Guard, value: object, ctx: CallContext, side: Side
     found = await _called(guard, shown, ctx, side)
     if found is None and not is_unchanged(shown, before):
         raise EntryError(
-            f"the guard {_name(guard)} returned None, and has changed the {side} of {ctx.frame.config.name} in place",
+            f"the guard {_name(guard)} returned None, but changed the {side} of {ctx.frame.config.name} in place",
             agent_path=ctx.path,
             hint=f"Return the changed {side}, so that it takes the place of the one before.",
         )

@@ -185,17 +185,15 @@ async def _call_before(
 ) -> _Replaced | None:
     """Call one hook before a request and read what it returns; None if it replaces nothing."""
     point = HookPoint.PRE_LLM_CALL
-    before = await copies.of(messages)
+    before = await copies.copy(messages)
     given = list(before)
     found = await ctx.frame.hooks.call_one(function, point, agent=ctx.frame.config.agent, messages=given)
     changed = await copies.find_changed()
     if changed is not None:
-        raise _fault(
-            ctx, function, point, f"has changed message {changed + 1} of the {len(before)} that it got, in place"
-        )
+        raise _fault(ctx, function, point, f"changed message {changed + 1} of {len(before)} in place")
     is_same_list = len(given) == len(before) and all(map(is_, given, before))
     if found is None and not is_same_list:
-        raise _fault(ctx, function, point, "returned None, and has changed the list of messages that it got")
+        raise _fault(ctx, function, point, "returned None, but changed the list of messages in place")
     if found is given and is_same_list:
         return None
     change = _request(ctx, function, found)
@@ -213,7 +211,7 @@ async def _call_after(ctx: CallContext, function: Hook, response: ModelResponse 
     before = take_snapshot(given)
     found = await ctx.frame.hooks.call_one(function, point, agent=ctx.frame.config.agent, response=given)
     if found is None and not is_unchanged(given, before):
-        raise _fault(ctx, function, point, "returned None, and has changed the response that it got")
+        raise _fault(ctx, function, point, "returned None, but changed the response in place")
     if found is None or is_unchanged(found, before):
         return None
     return _response(ctx, function, copy_data(found), response)

@@ -1,6 +1,6 @@
-"""What a request used where its provider doesn't say, or says what can't be: estimated, so that budgets count it.
+"""What a request used where its provider doesn't say, or reports impossible numbers.
 
-One warning a run and model says so.
+It is estimated, so that budgets count it; one warning a run and model says so.
 """
 
 from __future__ import annotations

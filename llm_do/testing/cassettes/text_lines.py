@@ -14,7 +14,7 @@ _ESCAPED = re.compile(r"~*lines")
 
 
 DEEPEST = 200
-"""Levels of the deepest data: what is nested more deeply, PydanticAI's messages can't hold."""
+"""The most levels of nesting: PydanticAI's messages can't hold more."""
 
 
 class LinesError(ValueError):

@@ -4,8 +4,8 @@ One process writes at a time, as on SQLite: each writing transaction begins with
 processes wait in the order in which they asked, and reads what all earlier ones have committed.
 
 A connection that is lost is opened again for a while, and the transaction begins again. If it was lost at the commit,
-the row of this connection in `store_writers` says whether the server has carried it out. A server that is away for
-longer is waited for once: what was asked for meanwhile fails together, and later requests make one attempt each.
+the row of this connection in `store_writers` says whether the server has carried it out. If a server
+is away for longer, all requests made meanwhile fail together, and later ones make one attempt each.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ _NO_CODE = (
 
 
 def driver_error(error: BaseException) -> BaseException:
-    """Return psycopg's error that is the reason for another one; that one itself if there is none."""
+    """Return psycopg's error that caused another one, or that one itself if there is none."""
     from psycopg import Error
 
     cause: BaseException | None = error

@@ -1,4 +1,4 @@
-"""What is read of a server's HTTP responses: messages of bounded size, for a bounded time.
+"""What is read from a server's HTTP responses: messages of bounded size, for a bounded time.
 
 A response is a JSON document, or a stream of events of which each has one message. The SDK gets both with a small
 message in the place of a large one, and with an error in the place of an answer that isn't read (`large_answers`): an
@@ -37,7 +37,7 @@ from llm_do.toolsets.mcp.large_answers import (
 __all__ = ["BoundedTransport"]
 
 _RECONNECTIONS = 20
-"""Streams that are resumed in quick succession; a server ends each and says when the client is to come again."""
+"""Streams that are resumed in quick succession: a server may end each at once."""
 
 _RECONNECTION_SECONDS = 5.0
 _LINES = 1000
@@ -67,7 +67,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         if "last-event-id" in request.headers and not self._may_resume():
             return httpx2.Response(httpx2.codes.TOO_MANY_REQUESTS, request=request)
         request.headers["accept-encoding"] = ENCODINGS
-        # A stream that a GET opens has no end: the server sends what it wants to say besides.
+        # A stream that a GET opens has no end: on it, the server sends what answers no request.
         seconds = self._seconds if request.method == "POST" else None
         until = time.monotonic() + seconds if seconds is not None else None
         deadline = asyncio.timeout(seconds)

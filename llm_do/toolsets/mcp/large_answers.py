@@ -33,11 +33,9 @@ LARGEST_MESSAGE = 16 * 2**20
 """Bytes of one message of a server, however it comes, unpacked; a picture in it has a few million."""
 
 LARGE_MESSAGE = 2**16
-"""Bytes of a message that the SDK gets as it is: parsing and checking it takes at most some twenty milliseconds."""
+"""Bytes of a message that the SDK gets as it is, and parses and checks on the event loop without a noticeable pause."""
 
-TOO_LARGE = (
-    f"the server's answer is longer than {LARGEST_MESSAGE // 2**20} MiB, the most that is read of one; ask for less"
-)
+TOO_LARGE = f"the server's answer is longer than {LARGEST_MESSAGE // 2**20} MiB, the most that is read; ask for less"
 
 REFUSED = "llm_do refused it"
 """The data of an error that takes the place of an answer."""

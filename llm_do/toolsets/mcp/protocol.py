@@ -3,8 +3,8 @@
 - Whether a server knows the newest version of the protocol is asked within a share of its time.
 - A tool with a broken schema is left out, and the others are offered.
 - Results aren't checked against the server's own schema: it is the server's promise to itself, and may take for ever.
-- What a server sends is read in messages of bounded size; a large one is parsed in a worker thread.
-- Of a list of tools, no more is read than can be offered to a model.
+- What a server sends is read in messages of bounded size, and a large one is parsed in a worker thread.
+- A list of tools is refused if it is longer than can be offered to a model.
 - The status of an HTTP response and lines that aren't messages are kept, because they say what went wrong.
 """
 

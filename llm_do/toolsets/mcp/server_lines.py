@@ -2,8 +2,7 @@
 
 The SDK copies what it has of a line with each piece that comes, which takes minutes for a long one, has no bound, and
 parses each line in one go. This encoding is UTF-8, with a decoder that holds a line back until it is complete. A
-message that is too large is never in memory as a whole; `large_answers` has what takes its place, and the place of one
-that is large.
+message that is too large is never in memory as a whole. `large_answers` makes what takes the place of a large one.
 """
 
 from __future__ import annotations

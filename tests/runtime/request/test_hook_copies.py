@@ -68,11 +68,11 @@ def in_list(agent: Any, messages: list[Any]) -> None:
 @each_row(
     "hook, fault",
     [
-        (in_prompt, "has changed message 1 of the 1 that it got, in place"),
-        (in_instructions, "has changed message 1 of the 1 that it got, in place"),
-        (in_data, "has changed message 3 of the 3 that it got, in place"),
-        (in_parts, "has changed message 1 of the 1 that it got, in place"),
-        (in_list, "returned None, and has changed the list of messages that it got"),
+        (in_prompt, "changed message 1 of 1 in place"),
+        (in_instructions, "changed message 1 of 1 in place"),
+        (in_data, "changed message 3 of 3 in place"),
+        (in_parts, "changed message 1 of 1 in place"),
+        (in_list, "returned None, but changed the list of messages in place"),
     ],
 )
 def test_a_message_changed_in_place_ends_the_call_and_is_neither_sent_nor_kept(
@@ -107,7 +107,7 @@ def test_a_change_of_an_old_message_is_not_sent_and_is_found_when_its_turn_has_c
 
     result, sent = long_run(elide, steps=150)
     assert isinstance(result.error, HookError)
-    assert "has changed message 21 of the " in result.error.message
+    assert "changed message 21 of " in result.error.message
     assert 51 < len(sent) < 51 + 2 * 180 / message_copies.OLDER
     assert "elided" not in str([sent, result.messages])
 
@@ -224,7 +224,7 @@ def test_another_object_in_a_response_is_another_response() -> None:
     assert last.provider_details == {"raw": "text"}
     refused = carry_out(runtime_of([agent("main", script(answer), hooks=[(HookPoint.POST_LLM_CALL, change)])]))
     assert isinstance(refused.error, HookError)
-    assert refused.error.message.endswith("returned None, and has changed the response that it got")
+    assert refused.error.message.endswith("returned None, but changed the response in place")
 
 
 def test_data_that_contains_itself_is_copied() -> None:

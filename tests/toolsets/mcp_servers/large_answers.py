@@ -1,7 +1,7 @@
 """An MCP server without the SDK, whose tool `answer` returns results of any size; over stdio if it is run.
 
 Its results are named, or a number of rows, and so are answers that aren't results. Its command line has the number of
-its tools, of those on a page of their list, of values in the schema of each, and of messages that it sends besides with
+its tools, of those on a page of their list, of values in the schema of each, and of other messages that it sends with
 each answer.
 """
 

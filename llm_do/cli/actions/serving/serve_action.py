@@ -46,14 +46,10 @@ def serve_projects(
     """Serve projects until the process is interrupted; returns the exit code.
 
     Raises:
-        UsageError: A package is missing, a host's name is none, the store is none, or the port is taken.
+        UsageError: A package is missing, a host's name or the store is invalid, or the port is taken.
         LinkError: A project doesn't link.
     """
-    for host in hosts:
-        if not _HOST.fullmatch(host):
-            raise UsageError(f"--allow-host takes a host's name, not {host!r}", hint="Such as desk.example.org.")
-    if store is not None and not store.strip():
-        raise UsageError("--store is empty", hint="Leave it out to use the projects' stores.")
+    _check_options(hosts, store)
     try:
         from uvicorn import Config
 
@@ -68,12 +64,7 @@ def serve_projects(
     for path in found:
         admit(path, trust=trust, continues=store is None, env_file=env_file)
     projects = [with_store(_linked(path, env_file), store) for path in found]
-    try:
-        listening = socket.create_server(("127.0.0.1", port))
-    except OSError as error:
-        hint = "Choose another one with --port, or any that is free with --port 0."
-        raise UsageError(f"port {port} can't be used: {error.strerror or error}", hint=hint) from error
-    with listening:
+    with _listen(port) as listening:
         service = Service(projects, hosts=hosts)
         resume_collector()  # runs leave cycles, and it may serve for months
         address = f"http://127.0.0.1:{listening.getsockname()[1]}/#key={service.key}"
@@ -99,6 +90,22 @@ def serve_projects(
         with suppress(KeyboardInterrupt):
             asyncio.run(PromptServer(config, service).serve(sockets=[listening]))
     return 0
+
+
+def _check_options(hosts: Sequence[str], store: str | None) -> None:
+    for host in hosts:
+        if not _HOST.fullmatch(host):
+            raise UsageError(f"--allow-host takes a host's name, not {host!r}", hint="Such as desk.example.org.")
+    if store is not None and not store.strip():
+        raise UsageError("--store is empty", hint="Leave it out to use the projects' stores.")
+
+
+def _listen(port: int) -> socket.socket:
+    try:
+        return socket.create_server(("127.0.0.1", port))
+    except OSError as error:
+        hint = "Choose another one with --port, or any that is free with --port 0."
+        raise UsageError(f"port {port} can't be used: {error.strerror or error}", hint=hint) from error
 
 
 def _linked(path: Path, env_file: str | None) -> Project:
