@@ -83,8 +83,8 @@ def test_what_no_recorder_writes_is_refused(tmp_path: Path, recorded: str, name:
 
 
 @pytest.mark.parametrize("call_id", ["²", "٣", "9" * 5000, "1.²", ""])
-def test_calls_may_be_called_anything(tmp_path: Path, recorded: str, call_id: str) -> None:
-    """Their ids are put in order by the numbers in them, where there are any."""
+def test_calls_may_have_any_id(tmp_path: Path, recorded: str, call_id: str) -> None:
+    """Ids are sorted by the numbers in them, if there are any."""
     data = json.loads(recorded)
     for each in (*data["exchanges"], *data["tools"]):
         each["call"] = call_id

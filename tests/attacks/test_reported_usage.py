@@ -29,7 +29,7 @@ def reporting(read: Any, written: Any = 1, **more: Any) -> ModelResponse:
 
 @pytest.mark.parametrize("count", IMPOSSIBLE, ids=repr)
 @pytest.mark.parametrize("where", ["read", "written"])
-def test_a_count_that_cannot_be_counts_as_none_at_all(tmp_path: Path, count: Any, where: str) -> None:
+def test_an_impossible_count_is_treated_as_unreported(tmp_path: Path, count: Any, where: str) -> None:
     response = reporting(count) if where == "read" else reporting(1, count)
     runtime = runtime_of([agent("main", script(response))], root=tmp_path, options={"record": True})
 
@@ -50,7 +50,7 @@ async def listed(store: SqliteStore) -> list[RunRecord]:
         await store.aclose()
 
 
-def test_a_count_below_zero_gives_a_budget_nothing_back() -> None:
+def test_a_negative_count_does_not_enlarge_a_budget() -> None:
     def again(number: int) -> str:
         """Do it again."""
         return "again"
@@ -67,7 +67,7 @@ def test_a_count_below_zero_gives_a_budget_nothing_back() -> None:
 
 
 @pytest.mark.parametrize("cost", ["-1000", "NaN", "Infinity", "-Infinity"])
-def test_a_cost_that_cannot_be_is_an_unknown_one(cost: str) -> None:
+def test_an_impossible_cost_is_unknown(cost: str) -> None:
     usage = RequestUsage(input_tokens=1, output_tokens=1, cost=Decimal(cost))
 
     def again() -> str:
@@ -82,7 +82,9 @@ def test_a_cost_that_cannot_be_is_an_unknown_one(cost: str) -> None:
 
 
 @pytest.mark.parametrize("count", ["1e19", "9" * 30, "1e400", "NaN", "-5", '"many"', "[]"])
-def test_a_server_that_reports_them_ends_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: str) -> None:
+def test_a_server_that_reports_impossible_counts_ends_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: str
+) -> None:
     """The run is recorded, which needs numbers that a database holds."""
     answer = (
         '{"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [{"index": 0,'

@@ -112,7 +112,7 @@ ITS_OWN = {
     "toolsets/shell/sandbox/confinement.py": "the kernel's",
     "web/page_file.py": "a file of the package",
 }
-"""Modules that read whole files in another way, and whose these are."""
+"""Modules that read whole files in another way, and why they may."""
 
 
 def test_no_module_reads_a_whole_file_of_a_project_in_another_way() -> None:

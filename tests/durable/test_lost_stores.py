@@ -36,7 +36,7 @@ class Outage:
         return await self._batches.open()
 
 
-def test_a_store_can_be_reached_again_once_it_has_answered_whether_or_not_there_is_room(
+def test_a_store_is_reported_as_reachable_once_it_has_answered_even_without_room(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker_module, "AGAIN", 600)  # the place of the run that has lost its store stays taken

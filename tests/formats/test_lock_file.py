@@ -97,7 +97,7 @@ def test_every_fault_has_its_line() -> None:
 
 
 @pytest.mark.parametrize("until", ["２０２０-01-01", "٢٠٢٠-01-01", "9999-99-99", "", "2020"])
-def test_an_approval_until_what_is_no_day_allows_nothing(until: str) -> None:
+def test_an_approval_until_an_invalid_day_allows_nothing(until: str) -> None:
     parsed = parse_lock(json.dumps({"version": 1, "approvals": [{"rule": "send", "until": until}]}), TODAY)
 
     assert parsed.value is not None

@@ -1,4 +1,4 @@
-"""Errors that a store doesn't explain: all that wait for the record get them."""
+"""Errors that a store doesn't explain reach every run that waits for the record."""
 
 from __future__ import annotations
 

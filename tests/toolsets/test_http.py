@@ -265,7 +265,7 @@ def test_options_are_checked(options: dict[str, Any], fault: str | None) -> None
     assert list(option_faults({"type": "http", **options})) == ([] if fault is None else [fault])
 
 
-def test_where_requests_go_is_written_out_and_the_fault_says_so() -> None:
+def test_variables_in_addresses_are_refused_with_a_reason() -> None:
     faults = option_faults({"type": "http", "base_url": "${API:-https://example.org/}", "private": ["${HOST}:80"]})
     assert ["`${NAME}` isn't filled in here" in reason for reason in faults.values()] == [True, True]
 

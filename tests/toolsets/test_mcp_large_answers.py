@@ -1,4 +1,4 @@
-"""Large answers of servers come to what small ones come to, are bounded, and aren't parsed on the event loop."""
+"""Large answers of servers are converted like small ones, are bounded, and aren't parsed on the event loop."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def returned(root: Path, config: dict[str, Any], *kinds: str) -> list[tuple[str,
 
 
 @pytest.mark.parametrize("config", WAYS, indirect=True)
-def test_a_large_result_comes_to_what_a_small_one_comes_to(config: dict[str, Any], tmp_path: Path) -> None:
+def test_a_large_result_is_converted_like_a_small_one(config: dict[str, Any], tmp_path: Path) -> None:
     found = returned(tmp_path, config, "text", "json", "rows", "object", "parts", "image", "resources")
 
     assert {outcome for outcome, _ in found} == {"success"}

@@ -1,4 +1,4 @@
-"""Large JSON is read in parts, and comes to what `json.loads` makes of it in one go."""
+"""Large JSON is read in parts, with the same result as `json.loads`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from llm_do.toolsets.mcp import large_json
 from llm_do.toolsets.mcp.large_json import read_large_json
 
 SMALL = 40
-"""More than a number in these tests has: a longer one is read in one go, or not at all."""
+"""More characters than a number in these tests has: a longer one is read in one go, or not at all."""
 TEXTS = st.text(st.sampled_from('a\u00e9\u20ac\U0001f600\ud83d\ude00"\\/\n\u0007 ')) | st.text()
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**64), 2**64) | st.floats() | TEXTS,
@@ -39,7 +39,7 @@ def outcome(read: Any, data: bytes | str) -> str:
 
 @settings(max_examples=60)
 @given(VALUES, st.sampled_from([None, 1]), st.booleans())
-def test_json_comes_to_what_it_comes_to_in_one_go(value: Any, indent: int | None, ascii_only: bool) -> None:
+def test_json_is_read_as_in_one_go(value: Any, indent: int | None, ascii_only: bool) -> None:
     text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
     assert repr(read_large_json(text)) == repr(json.loads(text))
 
@@ -70,7 +70,7 @@ def test_broken_json_is_refused_wherever_it_breaks(text: str) -> None:
         read_large_json(text)
 
 
-def test_bytes_that_are_no_text_are_refused() -> None:
+def test_bytes_that_are_not_text_are_refused() -> None:
     for data in (b'"' + b"x" * SMALL + b'\xff"', b'"' + b"x" * SMALL + b'\xc3"', b"[\xff]"):
         with pytest.raises(ValueError):
             read_large_json(data)

@@ -92,7 +92,7 @@ def test_a_small_message_takes_the_place_of_a_large_one(
     assert ANSWERS_KEPT.take(small["result"]) is None
 
 
-def test_a_bounded_number_of_answers_is_kept_that_no_request_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_that_no_request_takes_are_kept_in_a_bounded_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large_answers, "LARGE_MESSAGE", 10)
     monkeypatch.setattr(large_answers, "_MOST_KEPT", 1000)
     answers = LargeAnswers()

@@ -1,4 +1,4 @@
-"""What is read of a server's HTTP responses: for a bounded time, and streams are resumed a bounded number of times."""
+"""A server's HTTP responses are read for a bounded time, and streams are resumed a bounded number of times."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_small_events_stay_as_they_are_however_they_come(text: str, size: int) -
     assert read(Parts(parts), EVENTS).decode() == whole
 
 
-def test_the_server_does_not_say_how_soon_the_client_comes_again() -> None:
+def test_the_server_cannot_set_the_delay_before_a_reconnection() -> None:
     assert read(Parts([b"id: 1\nretry: 0\ndata: x\n\nretry: 5\n\n"]), EVENTS) == b"id: 1\ndata: x\n\n\n"
 
 

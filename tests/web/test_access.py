@@ -82,7 +82,7 @@ def test_two_hosts_or_none_are_refused(desk: Served) -> None:
 @pytest.mark.parametrize(
     "header", [f"Authorization: Bearer {KEY}", "Origin: http://127.0.0.1", "Last-Event-ID: 1", "Sec-Fetch-Site: none"]
 )
-def test_a_header_that_decides_is_there_once(desk: Served, header: str) -> None:
+def test_a_repeated_header_on_which_access_depends_is_refused(desk: Served, header: str) -> None:
     """A proxy might have checked the other one of two."""
     name = header.partition(":")[0]
     answer = raw(desk, f"GET / HTTP/1.1\r\nHost: localhost\r\n{header}\r\n{name}: x\r\n\r\n".encode())

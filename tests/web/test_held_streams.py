@@ -43,7 +43,7 @@ async def long_run(root: Path) -> str:
 
 @pytest.mark.parametrize("most", [1, 7, 1000])
 def test_a_long_run_is_followed_in_portions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
-    """So a stream that no one reads holds one portion of it, and a thousand such streams hold a thousand."""
+    """A stream that no one reads therefore holds one portion of it."""
     sizes: list[int] = []
     read = SqliteStore.observations
 
@@ -67,7 +67,7 @@ def test_a_long_run_is_followed_in_portions(tmp_path: Path, monkeypatch: pytest.
     assert max(sizes) == min(most, len(followed))
 
 
-def test_a_user_follows_so_many_runs_and_no_more(desk: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_can_follow_a_bounded_number_of_runs(desk: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("llm_do.web.event_stream.MOST_STREAMS", 3)
     run = desk.start(input="Hello")
     others = {"Authorization": f"Bearer {ANN}"}
@@ -119,7 +119,7 @@ def endless(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, threading.Ev
         listening.close()
 
 
-def test_a_client_that_stops_reading_is_let_go(endless: tuple[int, threading.Event]) -> None:
+def test_a_client_that_stops_reading_is_disconnected(endless: tuple[int, threading.Event]) -> None:
     port, ended = endless
     with socket.create_connection(("127.0.0.1", port), timeout=60) as held:
         held.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")

@@ -1,4 +1,4 @@
-"""What hooks get is a copy: only what they return changes what is sent, and the record has it."""
+"""Hooks get copies: only what they return changes what is sent, and it is recorded."""
 
 from __future__ import annotations
 
