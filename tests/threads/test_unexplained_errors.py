@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -44,5 +45,9 @@ def test_whatever_a_store_raises_no_run_waits_for_it(
 
 
 def test_a_number_that_is_too_large_for_sqlite_is_a_fault_of_the_store() -> None:
-    with pytest.raises(StoreError, match="a number of more than 64 bits"), translate_sqlite_errors("s"):
-        sqlite3.connect(":memory:").execute("SELECT ?", (2**64,))
+    with (
+        closing(sqlite3.connect(":memory:")) as db,
+        pytest.raises(StoreError, match="a number of more than 64 bits"),
+        translate_sqlite_errors("s"),
+    ):
+        db.execute("SELECT ?", (2**64,))
