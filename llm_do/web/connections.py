@@ -16,10 +16,11 @@ __all__ = ["ACCEPTED_AT_ONCE", "MOST_UNFINISHED", "BoundedConnection", "PromptSe
 MOST_UNFINISHED = 200
 """Connections without a complete request, idle ones included; a process may have about a thousand files open."""
 
+ACCEPTED_AT_ONCE = 20
+"""Connections that are accepted in one turn of the event loop; it takes four until the oldest are closed for them."""
 
-ACCEPTED_AT_ONCE = 100
-"""Connections that are accepted before the oldest are closed."""
-
+QUEUE = 256
+"""Connections that wait to be accepted; others are refused by the system for a second."""
 
 PATIENCE = 60.0
 """Seconds that an answer waits for its client to read on; a client that returns later can resume a stream of events."""
@@ -86,6 +87,8 @@ class BoundedConnection(H11Protocol):
 class PromptServer(Server):
     """A server that ends streams of events when it ends, instead of waiting for the runs that they follow.
 
+    Its sockets hold more connections than it accepts in one turn, for which uvicorn has one number.
+
     Args:
         config: The settings of the server.
         service: What it serves.
@@ -94,6 +97,12 @@ class PromptServer(Server):
     def __init__(self, config: Config, service: Service) -> None:
         super().__init__(config)
         self._service = service
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin."""
+        await super().startup(sockets)
+        for each in sockets or ():
+            each.listen(QUEUE)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End."""
