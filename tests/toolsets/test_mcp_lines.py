@@ -53,20 +53,23 @@ ANSWERS: list[tuple[dict[str, Any], Any]] = [
 ]
 
 
+def replacement(message: dict[str, Any]) -> dict[str, Any] | None:
+    """Return what takes the place of a large message, None for one that answers nothing; the next line stays."""
+    line = json.dumps(message).encode() + b"\n"
+    first, second, rest = "".join(decoded(line + b"{}\n", 1000)).split("\n")
+    assert (second, rest) == ("{}", "")
+    return None if first == "a large message that answers nothing" else json.loads(first)
+
+
 @pytest.mark.parametrize(("message", "known"), ANSWERS)
 def test_an_error_takes_the_place_of_an_answer_that_is_too_long(
     message: dict[str, Any], known: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(large_answers, "LARGEST_MESSAGE", 4500)
-    line = json.dumps(message).encode() + b"\n"
+    read = replacement(message)
 
-    first, second, rest = "".join(decoded(line + b"{}\n", 1000)).split("\n")
-
-    assert (second, rest) == ("{}", "")
-    if known is None:
-        assert first == "a large message that answers nothing"
-    else:
-        read = json.loads(first)
+    assert (read is None) == (known is None)
+    if read is not None:
         assert (read["id"], read["error"]["code"]) == (known, -32000)
 
 
@@ -76,15 +79,11 @@ def test_a_small_message_takes_the_place_of_a_large_one(
 ) -> None:
     for module in (large_answers, server_lines):
         monkeypatch.setattr(module, "LARGE_MESSAGE", 4500)
-    line = json.dumps(message).encode() + b"\n"
+    small = replacement(message)
 
-    first, second, rest = "".join(decoded(line + b"{}\n", 1000)).split("\n")
-
-    assert (second, rest) == ("{}", "")
-    if known is None:
-        assert first == "a large message that answers nothing"
+    assert (small is None) == (known is None)
+    if small is None:
         return
-    small = json.loads(first)
     assert small["id"] == known
     kept = ANSWERS_KEPT.take(small["result"])
     assert kept is not None

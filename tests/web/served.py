@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -42,6 +45,35 @@ def write_desk(root: Path) -> Path:
     for name, text in FILES.items():
         (root / name).write_text(text, encoding="utf-8")
     return root
+
+
+class ServeProcess:
+    """`llm-do serve` in a process of its own, which has printed its address.
+
+    Args:
+        root: The project that it serves.
+        program: What the interpreter runs.
+    """
+
+    def __init__(self, root: Path, *program: str) -> None:
+        words = [sys.executable, *(program or ("-m", "llm_do")), "serve", str(root), "--port", "0", "--no-browser"]
+        pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        self._process: Any = subprocess.Popen(words, **pipes, text=True)
+        self.base, _, self.key = self._process.stdout.readline().strip().partition("/#key=")
+        self.place = ("127.0.0.1", int(self.base.rpartition(":")[2]))
+
+    def interrupt(self) -> None:
+        """Let it end."""
+        self._process.send_signal(signal.SIGINT)
+
+    def wait_for_end(self) -> tuple[int, str, str]:
+        """Return its exit code and what it printed after its address, on each stream."""
+        out, err = self._process.communicate(timeout=60)
+        return self._process.returncode, out, err
+
+
+QUIET_END = (0, "", "serving desk; end it with Ctrl-C\n")
+"""How the process of a desk ends when it is interrupted."""
 
 
 @dataclass

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import signal
 import socket
-import subprocess
-import sys
 import threading
 import urllib.request
 from collections.abc import Iterator
@@ -22,7 +19,7 @@ from llm_do.runtime.record.stored_records import Filter, Observation
 from llm_do.threads import SqliteStore
 from tests.support.runs import agent, runtime_of
 from tests.support.scripted import call, script
-from tests.web.served import ANN, Served, uvicorn, wait_for, write_desk
+from tests.web.served import ANN, QUIET_END, Served, ServeProcess, uvicorn, wait_for, write_desk
 
 
 def count(number: int) -> int:
@@ -130,10 +127,8 @@ def test_a_client_that_stops_reading_is_disconnected(endless: tuple[int, threadi
 @pytest.mark.slow
 def test_a_server_with_open_streams_ends_quietly_and_at_once(tmp_path: Path) -> None:
     root = write_desk(tmp_path / "desk")
-    words = [sys.executable, "-m", "llm_do", "serve", str(root), "--port", "0", "--no-browser"]
-    pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    process: Any = subprocess.Popen(words, **pipes, text=True)
-    base, _, key = process.stdout.readline().strip().partition("/#key=")
+    process = ServeProcess(root)
+    base, key = process.base, process.key
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
     asked = urllib.request.Request(f"{base}/api/runs", json.dumps({"input": "Hello"}).encode(), headers)
     with urllib.request.urlopen(asked, timeout=60) as answer:
@@ -141,25 +136,22 @@ def test_a_server_with_open_streams_ends_quietly_and_at_once(tmp_path: Path) -> 
     followed = urllib.request.Request(f"{base}/api/runs/{run}/events", headers=headers)
     with urllib.request.urlopen(followed, timeout=60) as stream:
         assert stream.readline() == b"retry: 1000\n"
-        process.send_signal(signal.SIGINT)
+        process.interrupt()
         rest = stream.read()  # which ends well
-        _, err = process.communicate(timeout=60)
+        ended = process.wait_for_end()
 
     assert b"event: end" not in rest
-    assert process.returncode == 0
-    assert err.splitlines() == ["serving desk; end it with Ctrl-C"]
+    assert ended == QUIET_END
 
 
 @pytest.mark.slow
 def test_an_answer_that_is_not_ready_when_the_server_ends_says_so(tmp_path: Path) -> None:
     root = write_desk(tmp_path / "desk")
     (root / "shop.yaml").write_text("- {text: Tea is 4.20., delay: 600}\n", encoding="utf-8")
-    words = [sys.executable, "-m", "llm_do", "serve", str(root), "--port", "0", "--no-browser"]
-    pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    process: Any = subprocess.Popen(words, **pipes, text=True)
-    base, _, key = process.stdout.readline().strip().partition("/#key=")
+    process = ServeProcess(root)
+    base, key = process.base, process.key
     body = json.dumps({"model": "shop", "messages": [{"role": "user", "content": "Tea?"}]}).encode()
-    with socket.create_connection(("127.0.0.1", int(base.rpartition(":")[2])), timeout=60) as client:
+    with socket.create_connection(process.place, timeout=60) as client:
         head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {key}\r\n"
         head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
         client.sendall(head.encode() + body)
@@ -170,13 +162,13 @@ def test_an_answer_that_is_not_ready_when_the_server_ends_says_so(tmp_path: Path
                 return json.load(answer)["runs"]
 
         wait_for(runs)
-        process.send_signal(signal.SIGINT)
+        process.interrupt()
         answer = b""
         while part := client.recv(65536):
             answer += part
-        _, err = process.communicate(timeout=60)
+        code, _, err = process.wait_for_end()
 
     assert answer.startswith(b"HTTP/1.1 503 ")
     assert b"the server is ending" in answer
-    assert process.returncode == 0
+    assert code == 0
     assert "Traceback" not in err

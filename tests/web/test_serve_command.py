@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import socket
 import subprocess
 import sys
@@ -18,7 +17,7 @@ from llm_do._extras import install_command
 from llm_do.cli.actions.serving.serve_action import serve_projects
 from llm_do.errors import UsageError
 from tests.cli.cli_processes import run_forked
-from tests.web.served import wait_for, write_desk
+from tests.web.served import QUIET_END, ServeProcess, wait_for, write_desk
 
 
 @pytest.mark.parametrize("host", ["a/b", "a@b", "a b", "http://a", "a:80", ""])
@@ -48,10 +47,8 @@ def test_a_port_that_is_taken_is_refused(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_it_prints_one_address_and_ends_its_runs_when_it_is_interrupted(tmp_path: Path) -> None:
     root = write_desk(tmp_path / "desk")
-    words = [sys.executable, "-m", "llm_do", "serve", str(root), "--port", "0", "--no-browser"]
-    pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    process: Any = subprocess.Popen(words, **pipes, text=True)
-    base, _, key = process.stdout.readline().strip().partition("/#key=")
+    process = ServeProcess(root)
+    base, key = process.base, process.key
 
     def ask(path: str, body: Any = None) -> Any:
         headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
@@ -61,11 +58,9 @@ def test_it_prints_one_address_and_ends_its_runs_when_it_is_interrupted(tmp_path
 
     run = ask("/api/runs", {"input": "Hello"})["run_id"]
     wait_for(lambda: ask(f"/api/runs/{run}/questions")["questions"])
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    process.interrupt()
 
-    assert (process.returncode, out) == (0, "")
-    assert err.splitlines() == ["serving desk; end it with Ctrl-C"]
+    assert process.wait_for_end() == QUIET_END
     listed = run_forked("runs", "list", "--format", "json", cwd=root).json
     assert [(each["run_id"], each["status"]) for each in listed] == [(run, "interrupted")]
 
@@ -103,28 +98,23 @@ def test_connections_that_never_finish_a_request_keep_no_one_out(tmp_path: Path)
     root = write_desk(tmp_path / "desk")
     limited = "import resource, runpy; resource.setrlimit(resource.RLIMIT_NOFILE, (400, 400)); "
     start = f"{limited}runpy.run_module('llm_do', run_name='__main__', alter_sys=True)"
-    words = [sys.executable, "-c", start, "serve", str(root), "--port", "0", "--no-browser"]
-    pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    process: Any = subprocess.Popen(words, **pipes, text=True)
+    process = ServeProcess(root, "-c", start)
     held: list[socket.socket] = []
     try:
-        base, _, key = process.stdout.readline().strip().partition("/#key=")
-        place = ("127.0.0.1", int(base.rpartition(":")[2]))
         begun = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "
         body = b"POST /api/runs HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-        body += f"Authorization: Bearer {key}\r\nContent-Length: 1000\r\n\r\n{{".encode()
+        body += f"Authorization: Bearer {process.key}\r\nContent-Length: 1000\r\n\r\n{{".encode()
         for sent in (begun, body, b""):
             for _ in range(200):
-                held.append(socket.create_connection(place, timeout=60))
+                held.append(socket.create_connection(process.place, timeout=60))
                 held[-1].sendall(sent)
-        with urllib.request.urlopen(f"{base}/", timeout=60) as answer:
+        with urllib.request.urlopen(f"{process.base}/", timeout=60) as answer:
             assert answer.status == 200
         with suppress(ConnectionResetError):
             assert held[0].recv(1) == b""
     finally:
         for each in held:
             each.close()
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
-    assert process.returncode == 0
-    assert err.splitlines() == ["serving desk; end it with Ctrl-C"]
+        process.interrupt()
+        ended = process.wait_for_end()
+    assert ended == QUIET_END
