@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from scripts.pages import api, commands, project_files, runs, toolsets  # noqa: E402
+from scripts.pages import MissingExampleError, api, commands, project_files, runs, toolsets  # noqa: E402
 
 FOLDER = ROOT / "docs" / "reference"
 
@@ -43,7 +43,11 @@ def main() -> int:
     """Write the pages, or compare them."""
     changed = 0
     for name in PAGES:
-        made, target = page(name), FOLDER / name
+        try:
+            made, target = page(name), FOLDER / name
+        except MissingExampleError as error:
+            sys.stderr.write(f"{(FOLDER / name).relative_to(ROOT)} can't be made: {error}\n")
+            return 1
         if target.exists() and target.read_text(encoding="utf-8") == made:
             continue
         changed += 1

@@ -22,7 +22,7 @@ from llm_do.runtime.record.results import (
     WarningRecord,
 )
 from llm_do.runtime.record.store.stored_questions import PendingQuestion
-from scripts.pages import samples
+from scripts.pages import MissingExampleError, samples
 from scripts.pages.docstrings import parts_of
 from scripts.pages.markdown import anchor, code, fenced, joined, json_text, table
 
@@ -124,6 +124,8 @@ def events() -> str:
     parts += [table(["field", "value", "meaning"], [["`type`", "text", "The event's type."], *common])]
     parts += ["A complete event:\n", fenced(example, "json")]
     for kind in EVENT_CLASSES:
+        if kind.type not in shown:
+            raise MissingExampleError(f"no run emits `{kind.type}`: add one to scripts/pages/samples.py")
         parts += _event(kind, shown[kind.type])
     return "\n".join([*parts, EVENTS_END])
 

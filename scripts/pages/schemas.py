@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from llm_do.formats.validation.fields import Strict
+from scripts.pages import MissingExampleError
 from scripts.pages.markdown import anchor, code, joined, table
 
 __all__ = ["Book", "Section"]
@@ -94,7 +95,7 @@ class Book:
                 yield section.name, key
 
     def rows(self, name: str) -> str:
-        """Return the table of a section's keys; raise `KeyError` if no example has one of them."""
+        """Return the table of a section's keys; raise `MissingExampleError` if no example has one of them."""
         schema = self.sections[name].schema
         required = set(schema.get("required", ()))
         rows = [self._row(name, key, part, key in required) for key, part in schema.get("properties", {}).items()]
@@ -121,7 +122,11 @@ class Book:
 
     def _row(self, name: str, key: str, part: Schema, required: bool) -> list[str]:
         if (name, key) not in self._examples:
-            raise KeyError(f"no example shows the key `{key}` of {self.sections[name].heading or 'the file'}")
+            place = self.sections[name].heading or "the file"
+            raise MissingExampleError(
+                f"no example shows the key `{key}` of {place}: add it to project.json.example, or to a file in"
+                " docs/reference/example"
+            )
         shown = self._write(self._examples[name, key])
         example = code(shown) if len(shown) <= _EXAMPLE else "[below](#the-example)"
         default = "required" if required else self._default(name, key)

@@ -19,6 +19,7 @@ from llm_do.policy.values import ToolCallInfo
 from llm_do.project.tools.builtin_toolsets import BUILTINS, CONFIGURABLE, find_builtin
 from llm_do.ui.reports.explanation import explain_data
 from llm_do.ui.reports.tool_list import tools_data
+from scripts.pages import MissingExampleError
 from scripts.pages.markdown import code, prose, table
 from scripts.pages.project_files import manifests, write_json
 from scripts.pages.schemas import Book
@@ -151,7 +152,11 @@ def toolset_options() -> str:
         configured = {"filesystem": "files", "http": "api", "shell": "commands", "memory": "notes", "mcp": ""}
         for kind, name in configured.items():
             parts += [f"### {code(f'type: {kind}')}\n", *_configured(project, agents, book, kind, name)]
-    assert set(CONFIGURABLE) == set(configured)
+    if missing := set(CONFIGURABLE) - set(configured):
+        raise MissingExampleError(
+            f"no toolset of type `{min(missing)}` is shown: add one to CONFIGURED in scripts/pages/toolsets.py, and to"
+            " `configured` below"
+        )
     return "\n".join([*parts, "## Words\n", book.words()])
 
 
@@ -240,6 +245,10 @@ def _default(schema: Mapping[str, Any], name: str) -> str:
 
 
 def _decisions(project: Project, name: str) -> str:
+    if name not in CALLS:
+        raise MissingExampleError(
+            f"no call of the toolset `{name}` is shown: add it to CALLS in scripts/pages/toolsets.py"
+        )
     rows = []
     for tool, args in CALLS[name]:
         explained = explain_data(project, [f"with_{name}", tool, json.dumps(args)])

@@ -20,7 +20,7 @@ import llm_do
 from llm_do import Project
 from llm_do.errors import EXIT_CODES
 from llm_do.formats.editor_schema import agent_schema, project_schema
-from llm_do.project.tools.builtin_toolsets import BUILTINS, find_builtin, known_tools
+from llm_do.project.tools.builtin_toolsets import BUILTINS, CONFIGURABLE, find_builtin, known_tools
 from llm_do.runtime.record.events.event import EVENT_TYPES, Event
 from llm_do.runtime.record.events.event_base import EventBase
 from scripts import reference
@@ -128,6 +128,13 @@ def test_all_events_are_listed() -> None:
     assert [row.partition("`]")[0].removeprefix("[`") for row in tables("events.md")[0]] == list(EVENT_TYPES)
 
 
+def test_the_guide_to_events_names_every_type() -> None:
+    guide = text_of("../events-and-hooks.md").partition("\n## Hooks\n")[0]
+
+    missing = [kind for kind in EVENT_TYPES if f"`{kind}`" not in guide]
+    assert missing == [], "add it to the list in docs/events-and-hooks.md"
+
+
 def test_every_status_is_explained() -> None:
     assert list(EXIT_CODES) in tables("results.md")
 
@@ -138,12 +145,21 @@ def test_every_tool_of_a_toolset_is_listed(name: str) -> None:
     assert found is not None
     tools = known_tools(found, {})
     assert tools is not None
-    row = next(line for line in text_of("toolset-options.md").splitlines() if line.startswith(f"| [`{name}`]"))
+    rows = [line for line in text_of("toolset-options.md").splitlines() if line.startswith(f"| [`{name}`]")]
+    assert rows, "run: python scripts/reference.py"
+    (row,) = rows
 
     assert row.split("|")[3].strip() == ", ".join(f"`{tool}`" for tool in tools)
     assert {tool for tool, _ in toolsets.CALLS[name]} == set(tools)
     for facts in tools.values():
         assert list(facts.arguments or ()) in [*tables("toolset-options.md"), []]
+
+
+@each_row("name", sorted({*BUILTINS, *CONFIGURABLE}))
+def test_the_guide_to_toolsets_names_every_built_in(name: str) -> None:
+    guide = text_of("../toolsets.md")
+
+    assert f"`{name}`" in guide or f'"type": "{name}"' in guide, "describe it in docs/toolsets.md"
 
 
 @each_row("each", api.names())

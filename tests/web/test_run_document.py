@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import html.parser
 import json
+from pathlib import Path
 from typing import Any
 
 from hypothesis import given, strategies as st
 
+import llm_do.web
+from llm_do.runtime.record.events.event import EVENT_TYPES
 from llm_do.web.page_file import FILE_SCRIPTS, SERVER_SCRIPTS, page_file, page_text
 from llm_do.web.run_document import document_text
 from tests.support.runs import agent
@@ -118,3 +121,11 @@ def test_the_policy_allows_the_pages_own_script_and_style_only() -> None:
     assert directives["style-src"].startswith("'sha256-")
     assert "unsafe" not in policy
     assert "connect-src" not in directives
+
+
+def test_the_page_has_a_place_for_every_type_of_event() -> None:
+    script = (Path(llm_do.web.__file__).parent / "page" / "run.js").read_text(encoding="utf-8")
+    repeated = {"text"}  # `text_done` has it in full
+
+    missing = [kind for kind in EVENT_TYPES if f"\n  on_{kind}(" not in script and kind not in repeated]
+    assert missing == [], "llm_do/web/page/run.js needs a method `on_TYPE` that adds it to a row, or makes one"

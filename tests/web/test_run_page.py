@@ -357,3 +357,20 @@ def test_a_retry_is_named_and_its_delay_drawn(show: Open) -> None:
     assert "the provider is busy (429)" in page.locator(".row").nth(1).inner_text()
     assert page.locator(".delay").count() == 1
     assert "$0.0100" in page.locator("#title").inner_text()
+
+
+def test_what_a_guard_replaced_is_a_row_with_what_the_agent_got_instead(show: Open) -> None:
+    guarded = {"guard": "without_cards", "side": "input", "replacement": {"input": "pay with ****"}}
+    page = show(
+        document_of(
+            [
+                event(0, "call_started", 1000.0, input={"input": "pay with 4111"}, label=""),
+                event(1, "guard", 1000.5, **guarded),
+                event(2, "run_finished", 1001.0, "r", status="completed", output="paid"),
+            ]
+        )
+    )
+
+    assert names(page) == ["main", "without_cards replaced the input"]
+    pick(page, "without_cards replaced the input")
+    assert "pay with ****" in page.locator("#detail").inner_text()

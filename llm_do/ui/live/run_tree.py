@@ -7,16 +7,28 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from llm_do.runtime.record.events.event import Event
-from llm_do.runtime.record.events.model_events import HookEvent, RetryEvent, TextDoneEvent, UsageEvent
+from llm_do.runtime.record.events.model_events import (
+    HookEvent,
+    ModelRequestEvent,
+    RetryEvent,
+    TextDoneEvent,
+    TextEvent,
+    ThinkingEvent,
+    UsageEvent,
+)
 from llm_do.runtime.record.events.run_events import (
     CallFinishedEvent,
     CallStartedEvent,
     GuardEvent,
     HandoffEvent,
     RunFailedEvent,
+    RunFinishedEvent,
+    RunResumedEvent,
+    RunStartedEvent,
     WarningEvent,
 )
 from llm_do.runtime.record.events.tool_events import (
+    ApprovalRequestedEvent,
     ApprovalResolvedEvent,
     StateChangedEvent,
     ToolCallEvent,
@@ -159,7 +171,18 @@ class RunTree:
                 call.items.append(_Step(f"warning: {describe(event, _LONGEST)}", "warn"))
             case RetryEvent() | HandoffEvent() | StateChangedEvent() | GuardEvent() | HookEvent():
                 call.items.append(_Step(describe(event, _LONGEST)))
-            case _:
+            case (
+                RunStartedEvent()
+                | RunResumedEvent()
+                | RunFinishedEvent()
+                | RunFailedEvent()
+                | CallStartedEvent()
+                | TextEvent()
+                | TextDoneEvent()
+                | ThinkingEvent()
+                | ApprovalRequestedEvent()
+                | ModelRequestEvent()
+            ):  # in another form, or not at all
                 pass
 
     def _finish_tool(self, call: _Call, event: ToolResultEvent) -> None:

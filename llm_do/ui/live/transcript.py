@@ -6,9 +6,33 @@ Of calls that run beside each other, whose lines would mingle, only a summary an
 from __future__ import annotations
 
 from llm_do.runtime.record.events.event import Event
-from llm_do.runtime.record.events.model_events import HookEvent, RetryEvent, TextDoneEvent
-from llm_do.runtime.record.events.run_events import CallFinishedEvent, GuardEvent, HandoffEvent, RunFailedEvent
-from llm_do.runtime.record.events.tool_events import ToolCallEvent, ToolResultEvent
+from llm_do.runtime.record.events.model_events import (
+    HookEvent,
+    ModelRequestEvent,
+    RetryEvent,
+    TextDoneEvent,
+    TextEvent,
+    ThinkingEvent,
+    UsageEvent,
+)
+from llm_do.runtime.record.events.run_events import (
+    CallFinishedEvent,
+    CallStartedEvent,
+    GuardEvent,
+    HandoffEvent,
+    RunFailedEvent,
+    RunFinishedEvent,
+    RunResumedEvent,
+    RunStartedEvent,
+    WarningEvent,
+)
+from llm_do.runtime.record.events.tool_events import (
+    ApprovalRequestedEvent,
+    ApprovalResolvedEvent,
+    StateChangedEvent,
+    ToolCallEvent,
+    ToolResultEvent,
+)
 from llm_do.text.sanitizer import sanitize
 from llm_do.ui.live.call_tree import CallTree, seconds_text
 from llm_do.ui.live.event_lines import describe, event_line, outcome_text, usage_text
@@ -76,7 +100,20 @@ class Transcript:
                 return f"{truncate(event_line(event) or '', columns - 1)}\n"
             case RunFailedEvent():
                 return "".join(self._release(call_id, columns) for call_id in list(self._held))
-            case _:
+            case (
+                RunStartedEvent()
+                | RunResumedEvent()
+                | RunFinishedEvent()
+                | CallStartedEvent()
+                | TextEvent()
+                | ThinkingEvent()
+                | ApprovalRequestedEvent()
+                | ApprovalResolvedEvent()
+                | StateChangedEvent()
+                | ModelRequestEvent()
+                | UsageEvent()
+                | WarningEvent()
+            ):  # in another form, or not at all
                 return ""
 
     def rest(self, output: str | None, columns: int) -> str:

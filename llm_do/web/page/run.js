@@ -200,6 +200,11 @@ class Run {
     Object.assign(row, { end: event.time, text: event.reason });
   }
 
+  on_guard(event) {
+    const row = this.row(event, "note", `${event.guard} replaced the ${event.side}`, this.calls.get(event.call_id) || null);
+    Object.assign(row, { end: event.time, text: event.replacement });
+  }
+
   on_warning(event) {
     const row = this.row(event, "note", "warning", this.calls.get(event.call_id) || null);
     Object.assign(row, { end: event.time, text: event.message, status: "warning" });
