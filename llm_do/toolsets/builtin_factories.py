@@ -5,77 +5,35 @@ What is known of their tools without them is `llm_do.project.tools.builtin_tools
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any
 
 __all__ = ["builtin_factory"]
 
+_FACTORIES: Mapping[str, str] = {
+    "ask_user": "ask_user.ask_user",
+    "dynamic_agents": "dynamic_agents.dynamic_agents",
+    "filesystem": "filesystem.configured",
+    "filesystem_cwd": "filesystem.filesystem_cwd",
+    "filesystem_cwd_ro": "filesystem.filesystem_cwd_ro",
+    "filesystem_project": "filesystem.filesystem_project",
+    "filesystem_project_ro": "filesystem.filesystem_project_ro",
+    "http": "http.http",
+    "mcp": "mcp.configured",
+    "memory": "memory.memory",
+    "shell": "shell.configured",
+    "shell_file_ops": "shell.shell_file_ops",
+    "shell_readonly": "shell.shell_readonly",
+    "skills": "skills.skills",
+    "todo": "todo.todo",
+}
+"""The function that makes each toolset, with its module below this package; a test imports all of them."""
+
 
 def builtin_factory(kind: str) -> Callable[..., Any]:
     """The factory of a built-in toolset, or of a `type` that the manifest configures."""
-    if kind.startswith("filesystem"):
-        from llm_do.toolsets import filesystem
-
-        return {
-            "filesystem": filesystem.configured,
-            "filesystem_cwd": filesystem.filesystem_cwd,
-            "filesystem_cwd_ro": filesystem.filesystem_cwd_ro,
-            "filesystem_project": filesystem.filesystem_project,
-            "filesystem_project_ro": filesystem.filesystem_project_ro,
-        }[kind]
-    if kind == "http":
-        from llm_do.toolsets.http import http
-
-        return http
-    if kind.startswith("shell"):
-        from llm_do.toolsets import shell
-
-        return {
-            "shell": shell.configured,
-            "shell_file_ops": shell.shell_file_ops,
-            "shell_readonly": shell.shell_readonly,
-        }[kind]
-    return {
-        "ask_user": _ask_user,
-        "dynamic_agents": _dynamic_agents,
-        "mcp": _mcp,
-        "memory": _memory,
-        "skills": _skills,
-        "todo": _todo,
-    }[kind]()
-
-
-def _ask_user() -> Callable[..., Any]:
-    from llm_do.toolsets.ask_user import ask_user
-
-    return ask_user
-
-
-def _dynamic_agents() -> Callable[..., Any]:
-    from llm_do.toolsets.dynamic_agents import dynamic_agents
-
-    return dynamic_agents
-
-
-def _mcp() -> Callable[..., Any]:
-    from llm_do.toolsets.mcp import configured
-
-    return configured
-
-
-def _memory() -> Callable[..., Any]:
-    from llm_do.toolsets.memory import memory
-
-    return memory
-
-
-def _skills() -> Callable[..., Any]:
-    from llm_do.toolsets.skills import skills
-
-    return skills
-
-
-def _todo() -> Callable[..., Any]:
-    from llm_do.toolsets.todo import todo
-
-    return todo
+    if kind not in _FACTORIES:
+        raise LookupError(f"the built-in toolset {kind!r} has no factory in {__name__}")
+    module, _, name = _FACTORIES[kind].rpartition(".")
+    return getattr(import_module(f"llm_do.toolsets.{module}"), name)

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+import dataclasses
+from typing import Any, get_args
 
 import pytest
 
 from llm_do import Runtime, RuntimeConfig, UsageError
-from llm_do.project.project import RecordSettings
+from llm_do.formats.manifest import RuntimeFile
+from llm_do.linker.sources.conversion import runtime_settings
+from llm_do.project.project import RecordSettings, RuntimeSettings
+from llm_do.runtime.session.run_options import Option, RunOptions, RuntimeOptions
+from llm_do.runtime.session.runtime_config import ConfigOptions
 from tests.support.history import results_of
 from tests.support.runs import agent, carry_out, project_of
 from tests.support.scripted import call, script
 from tests.support.tables import each_row
+
+LEAST: dict[str, int] = {
+    name: mark.ge
+    for name, info in RuntimeFile.model_fields.items()
+    for mark in info.metadata
+    if isinstance(getattr(mark, "ge", None), int) and info.annotation is int
+}
+"""The settings of a manifest that are counts, with their smallest values."""
 
 
 def send(to: str) -> str:
@@ -104,3 +117,39 @@ def test_a_config_cannot_be_combined_with_other_options() -> None:
 
     config = RuntimeConfig.of(project(), approvals="approve_all")
     assert Runtime(project(), config=config).config is config
+
+
+def test_a_manifest_without_settings_means_what_a_project_in_code_without_settings_does() -> None:
+    """Each setting is in the manifest and in `RuntimeSettings`, with one default."""
+    assert runtime_settings(RuntimeFile()) == RuntimeSettings()
+    assert {*RuntimeFile.model_fields} - {"auth_mode"} == {
+        {"record_settings": "record"}.get(each.name, each.name) for each in dataclasses.fields(RuntimeSettings)
+    }
+
+
+@each_row("name", LEAST)
+def test_a_count_has_the_same_smallest_value_in_a_manifest_and_in_python(name: str) -> None:
+    assert RuntimeConfig.of(project(), **{name: LEAST[name]})
+    with pytest.raises(UsageError):  # `_MINIMUM` in llm_do/runtime/session/runtime_config.py has the limits
+        RuntimeConfig.of(project(), **{name: LEAST[name] - 1})
+
+
+@each_row("name", [name for name in RunOptions.__annotations__ if name in LEAST])
+def test_an_option_of_the_command_line_has_the_smallest_value_of_its_setting(name: str) -> None:
+    _, option = get_args(RunOptions.__annotations__[name])
+    assert isinstance(option, Option)
+
+    assert option.minimum == LEAST[name] or not option.flags
+
+
+@each_row("name", sorted({*RuntimeOptions.__annotations__, *ConfigOptions.__annotations__}))
+def test_an_option_of_a_session_is_a_field_of_its_configuration_or_of_the_settings(name: str) -> None:
+    known = {each.name for kind in (RuntimeConfig, RuntimeSettings) for each in dataclasses.fields(kind)}
+
+    assert name in known, "add it to RuntimeSettings if a manifest has it, else to RuntimeConfig"
+
+
+@each_row("name", [each.name for each in dataclasses.fields(RuntimeSettings)])
+def test_a_setting_can_be_changed_for_a_session(name: str) -> None:
+    # The manifest's word for it is `approvals` there.
+    assert name in {*ConfigOptions.__annotations__, "approval_mode"}, "add it to ConfigOptions"

@@ -189,10 +189,10 @@ HOOK_KEYWORDS: Mapping[str, tuple[str, ...]] = {
 
 def runtime_settings(file: RuntimeFile) -> RuntimeSettings:
     """The manifest's `runtime` as the runtime reads it."""
+    converted = ("record", "budget", "agent_approval_overrides")
+    # By the file's keys, so that one that `RuntimeSettings` doesn't have is an error, not a setting without effect.
     plain: Mapping[str, Any] = {
-        name: getattr(file, name)
-        for name in RuntimeSettings.__dataclass_fields__
-        if name not in ("record_settings", "budget", "agent_approval_overrides")
+        name: getattr(file, name) for name in type(file).model_fields if name not in (*converted, "auth_mode")
     }
     overrides = {
         name: Overrides(item.calls_require_approval, item.attachments_require_approval)
