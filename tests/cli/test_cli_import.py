@@ -135,7 +135,7 @@ def test_a_project_in_another_folder_is_made(repository: Path) -> None:
     assert check(repository / "new folder").code == 0
 
 
-def test_the_result_as_json(repository: Path) -> None:
+def test_the_result_as_json_lists_files_refusals_and_notes(repository: Path) -> None:
     (repository / ".claude" / "agents" / "open.md").write_text("---\nname: open\nHelp.\n")
 
     ended = run_forked("import", ".", "--format", "json", cwd=repository)

@@ -37,7 +37,7 @@ FILES = {
 
 def keys_of(schema: dict[str, Any], root: dict[str, Any], prefix: str = "") -> Iterator[str]:
     """Every dotted key of objects with fixed keys."""
-    for option in [schema, *schema.get("anyOf", []), *schema.get("allOf", [])]:
+    for option in [schema, *(each for kind in ("anyOf", "oneOf", "allOf") for each in schema.get(kind, []))]:
         target = root["$defs"][option["$ref"].rsplit("/", 1)[1]] if "$ref" in option else option
         for name, inner in target.get("properties", {}).items():
             if prefix not in OPEN:

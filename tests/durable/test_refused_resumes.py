@@ -43,7 +43,7 @@ def test_an_id_that_no_durable_run_has(run_id: str, why: str, tmp_path: Path) ->
     asyncio.run(begin())
 
 
-def test_a_run_that_is_running(tmp_path: Path) -> None:
+def test_a_run_that_is_running_is_not_resumed(tmp_path: Path) -> None:
     async def both() -> None:
         runtime = runtime_for("nested", tmp_path, store=SqliteStore(store_path(tmp_path)))
         refused: list[UsageError] = []

@@ -46,7 +46,7 @@ def test_hidden_characters_in_a_body_are_reported(body: str) -> None:
 
 
 @each_row("body", VISIBLE.values())
-def test_what_languages_need_is_not(body: str) -> None:
+def test_what_languages_need_is_not_reported(body: str) -> None:
     assert codes(body) == []
 
 

@@ -82,7 +82,9 @@ IN_MAIN = [
 
 
 @each_row("imports, expression, kind", IN_MAIN)
-def test_what_a_call_does(imports: str, expression: str, kind: str | None) -> None:
+def test_a_call_is_reported_by_what_would_differ_when_it_is_repeated(
+    imports: str, expression: str, kind: str | None
+) -> None:
     tree = ast.parse(f"{imports}\nasync def main(input, ctx):\n    return {expression}\n")
 
     found = find_unrepeatable(tree, [tree.body[-1]])  # type: ignore[list-item]
@@ -152,7 +154,7 @@ async def main(input, ctx):
 
 
 @each_row("body, lines", BODIES)
-def test_where_it_stands(body: str, lines: list[int | str]) -> None:
+def test_only_what_runs_again_on_resume_is_reported_at_its_line(body: str, lines: list[int | str]) -> None:
     text = f"{FILE}{textwrap.indent(body, '    ')}\n"
     tree = ast.parse(text)
     first = FILE.count("\n")

@@ -117,7 +117,7 @@ def test_a_piece_belongs_to_its_call(pieces: list[dict[str, Any]], calls: list[t
         (5, ""),
     ],
 )
-def test_the_words_of_an_error(body: object, words: str) -> None:
+def test_the_message_of_an_error_is_found_in_any_form_of_its_body(body: object, words: str) -> None:
     assert provider_words(body) == words
 
 

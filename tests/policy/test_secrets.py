@@ -45,7 +45,7 @@ def test_files_that_hold_secrets_are_recognised(path: str) -> None:
 
 
 @each_row("path", ORDINARY)
-def test_other_files_are_not(path: str) -> None:
+def test_ordinary_files_are_not_taken_for_secrets(path: str) -> None:
     assert secret_file(path) is None
 
 

@@ -90,7 +90,7 @@ def test_a_password_is_redacted_wherever_it_could_be_recorded(postgres: Server) 
     assert "correct%20horse" not in text
 
 
-def test_variables_of_a_url(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_of_a_url_are_filled_in_quoted_and_must_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DB_PASSWORD", "p@ss/w:rd")
     monkeypatch.setenv("DB_URL", "postgres://h/d")
     monkeypatch.setenv("NO_URL", "mysql://h")

@@ -21,7 +21,7 @@ GATES = {
 }
 
 
-def test_as_text() -> None:
+def test_gates_are_lines_of_text() -> None:
     assert draw(GATES, initial=["new"], name="toolkit desk") == snapshot(
         """\
 toolkit desk:
@@ -34,7 +34,7 @@ help     always
     )
 
 
-def test_for_markdown() -> None:
+def test_gates_are_a_mermaid_diagram() -> None:
     assert draw(GATES, "mermaid") == snapshot(
         """\
 flowchart LR
@@ -52,7 +52,7 @@ flowchart LR
     )
 
 
-def test_for_graphviz() -> None:
+def test_gates_are_a_graphviz_diagram() -> None:
     assert draw({'say "hi"': Gate(requires=("in",))}, "dot", initial=["in"], name="desk") == snapshot(
         """\
 digraph "desk" {
@@ -65,7 +65,7 @@ digraph "desk" {
     )
 
 
-def test_of_an_agent(tmp_path: Path) -> None:
+def test_the_states_of_an_agent_are_drawn_by_its_name(tmp_path: Path) -> None:
     linked = Project.load(project(tmp_path))
     assert draw_data(machines_data(linked, "main")) == snapshot(
         """\

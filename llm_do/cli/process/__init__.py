@@ -1,1 +1,1 @@
-"""The process itself: its streams, signals, standard input and stack."""
+"""The process itself: its streams, signals and standard input."""

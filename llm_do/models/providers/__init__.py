@@ -1,1 +1,1 @@
-"""Models of providers: names, required settings, HTTP connections, failures and known prices."""
+"""Models of providers: names, what each needs, clients, repaired answers, failures and known prices."""

@@ -1,1 +1,1 @@
-"""What `llm-do map` does."""
+"""What `llm-do map` and `llm-do worker` do."""
