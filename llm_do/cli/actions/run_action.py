@@ -1,10 +1,8 @@
-"""What `llm-do run` does: from its options to a linked project, an input, a run and its printed result."""
+"""What `llm-do run` does: from its options to a linked project, an input and a run, whose end `run_output` prints."""
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import sys
 import time
 import uuid
@@ -17,15 +15,13 @@ from llm_do._startup.process import hasten_imports
 from llm_do.cli.actions import failure
 from llm_do.cli.arguments.target import Target, resolve, say_if_bare
 from llm_do.cli.process.signals import Interrupts, kill_children
-from llm_do.cli.process.streams import PIPE_CLOSED, Results, claim_stdout, ensure_open, warn
+from llm_do.cli.process.streams import Results, claim_stdout, ensure_open, warn
 from llm_do.errors import InputError, StoreError, UsageError
 from llm_do.text.run_ids import short_run_id
 
 if TYPE_CHECKING:
-    from llm_do.cli.actions.session import Session
     from llm_do.cli.arguments.run_options import CommandOptions, OutputOptions
     from llm_do.project.project import Project
-    from llm_do.runtime.record.results import RunResult
     from llm_do.runtime.session.run_options import EntryOptions, RuntimeOptions
 
 __all__ = [
@@ -33,16 +29,8 @@ __all__ = [
     "link",
     "open_target",
     "prepare",
-    "print_end",
-    "print_errors",
-    "print_output",
-    "print_summary",
-    "result_line",
     "start",
 ]
-
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
-"""Control characters that a model's text may not send to a terminal. Elsewhere text is printed verbatim."""
 
 
 def start(options: CommandOptions) -> int:
@@ -139,6 +127,7 @@ def _run(options: CommandOptions, results: Results, interrupts: Interrupts) -> i
         return show(project, options, value, results, needed=known)
     if options.output.verbosity < 0 and not sys.warnoptions:
         warnings.simplefilter("ignore")
+    from llm_do.cli.actions.run_output import print_end
     from llm_do.cli.actions.session import Session
 
     session = Session(project, options.session, options.output, results, interrupts)
@@ -163,56 +152,6 @@ def _run(options: CommandOptions, results: Results, interrupts: Interrupts) -> i
 
         record_approvals(session)
     return code
-
-
-def print_end(
-    result: RunResult,
-    options: CommandOptions,
-    session: Session,
-    results: Results,
-    interrupts: Interrupts,
-    seconds: float,
-) -> int:
-    """Print how a run ended, and return the exit code."""
-    output = options.output
-    code = result.exit_code
-    if result.status == "interrupted" and interrupts.signum is not None:
-        kill_children()
-        code = interrupts.exit_code
-        if output.output == "text":
-            failure.print_interruption(interrupts.description)
-    print_errors(result, debug=output.debug)
-    if result.status == "suspended":
-        _print_questions(result, options)
-    if result.status == "denied" and output.output == "text" and output.verbosity >= 0:
-        from llm_do.cli.actions.lock.needed_approvals import print_needed
-
-        print_needed([dict(denial.needed) for denial in result.denials if denial.needed is not None])
-    _say_how_to_continue(result, options)
-    if output.output == "json":
-        results.write_last(result_line(result))
-    elif output.output == "text" and result.error is None:
-        print_output(result, results, session)
-    print_summary(result, seconds, output, session)
-    return PIPE_CLOSED if results.closed and output.output == "events" else code
-
-
-def _print_questions(result: RunResult, options: CommandOptions) -> None:
-    """Say what a run needs that waits for a person; its commands work in the folder where this one was given."""
-    from llm_do.ui.reports.open_questions import suspension_lines
-
-    project = options.input.named
-    if project is None and options.input.project is not None and os.path.lexists(options.input.project):
-        project = options.input.project
-    for line in suspension_lines(result.questions, project, options.session.store):
-        warn(line)
-
-
-def _say_how_to_continue(result: RunResult, options: CommandOptions) -> None:
-    """Say what continues a durable run that has stopped, unless its error does."""
-    durable = options.session.shared.get("durable")
-    if durable and result.status == "interrupted" and options.output.verbosity >= 0:
-        warn(f"run {short_run_id(result.run_id)} can be continued: llm-do resume {short_run_id(result.run_id)}")
 
 
 def open_target(target: Target, options: CommandOptions, *, last: bool = False) -> Project:
@@ -310,87 +249,3 @@ def prepare(*, otel: bool) -> None:
         from llm_do.cli.actions.telemetry import switch_on
 
         switch_on()
-
-
-def print_errors(result: RunResult, *, debug: bool) -> None:
-    """Print a run's errors on stderr: those that it survived first, then the one that ended it."""
-    from llm_do.runtime.record.results import ErrorRecord
-    from llm_do.ui.reports.error_text import block_lines, error_text, paragraph
-
-    last = ErrorRecord.of(result.error) if result.error is not None else None
-    printed: set[str] = set()
-    for record in result.errors:
-        if last is not None and (record.type, record.message) == (last.type, last.message):
-            continue
-        text = paragraph(
-            record.message, agent_path=record.agent_path, file=record.file, line=record.line, hint=record.hint
-        )
-        text = "\n".join([text, *block_lines(record.block)])
-        if text not in printed:
-            printed.add(text)
-            _print_traceback(record.exception, debug=debug)
-            warn(text)
-    _print_traceback(result.error, debug=debug)
-    if result.status == "denied":
-        for denial in result.denials:
-            warn(paragraph(denial.reason, agent_path=denial.agent_path))
-    # Whoever sent a signal knows about it; an interrupt that code raised comes as a surprise.
-    if result.error is not None and (
-        result.status not in ("interrupted", "suspended") or isinstance(result.error.__cause__, KeyboardInterrupt)
-    ):
-        warn(error_text(result.error))
-
-
-def _print_traceback(error: BaseException | None, *, debug: bool) -> None:
-    if debug and error is not None:
-        import traceback
-
-        warn("".join(traceback.format_exception(error)))
-
-
-def print_summary(result: RunResult, seconds: float, output: OutputOptions, session: Session) -> None:
-    """Print what each agent did, and the summary line: on a terminal, the latter also with `-v`."""
-    if output.verbosity >= 1 or (output.verbosity == 0 and session.animated):
-        from llm_do.ui.live.event_lines import summary_line
-
-        for line in session.display.agent_lines():
-            warn(line)
-        warn(summary_line(result, seconds))
-
-
-def print_output(result: RunResult, results: Results, session: Session) -> None:
-    """Print a run's output: on a terminal, with a model's Markdown drawn and data indented."""
-    from llm_do.text.output_text import output_text
-
-    text = output_text(result.output)
-    if results.is_terminal and session.animated and session.wrote(text):
-        from llm_do.ui.terminal.markdown import render_markdown
-
-        text = render_markdown(text, results.columns or 80, color=session.color) if text else ""
-    elif results.is_terminal:
-        if not isinstance(result.output, str) and len(text) >= (results.columns or 80):
-            text = _indented(text)
-        text = _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
-    if text:
-        results.write(text if text.endswith("\n") else text + "\n")
-
-
-def _indented(text: str) -> str:
-    """JSON on several lines; other text, such as that of a class of the project, as it is."""
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-    return json.dumps(data, ensure_ascii=False, indent=2) if isinstance(data, dict | list) else text
-
-
-def result_line(result: RunResult) -> str:
-    """A result as the line that `--format json` prints."""
-    data = result.to_dict()
-    try:
-        text = json.dumps(data, ensure_ascii=False, allow_nan=False)
-    except ValueError:  # a number that JSON doesn't have, somewhere in a message
-        from llm_do.text.json_data import to_json_data
-
-        text = json.dumps(to_json_data(data), ensure_ascii=False)
-    return f"{text}\n"

@@ -14,15 +14,8 @@ from llm_do._startup.frozen import frozen
 from llm_do.cli.actions import failure
 from llm_do.cli.actions.chat.chat_commands import COMMANDS, run_command
 from llm_do.cli.actions.chat.chat_memory import Memory
-from llm_do.cli.actions.run_action import (
-    carry_out,
-    open_target,
-    prepare,
-    print_errors,
-    print_output,
-    print_summary,
-    result_line,
-)
+from llm_do.cli.actions.run_action import carry_out, open_target, prepare
+from llm_do.cli.actions.run_output import print_errors, print_output, print_summary, result_line
 from llm_do.cli.arguments.run_input import attach_files, first_message, require_text_input
 from llm_do.cli.arguments.target import resolve, say_if_bare
 from llm_do.cli.process import stdin

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from llm_do._startup.frozen import frozen
 from llm_do.cli.actions import failure
-from llm_do.cli.actions.run_action import carry_out, link, prepare, print_end
+from llm_do.cli.actions.run_action import carry_out, link, prepare
+from llm_do.cli.actions.run_output import print_end
 from llm_do.cli.arguments.run_options import CommandOptions
 from llm_do.cli.arguments.target import project_at
 from llm_do.cli.process.streams import warn
