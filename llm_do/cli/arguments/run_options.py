@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from functools import wraps
+from functools import cache, wraps
 from inspect import Parameter, Signature, signature
 from typing import Annotated, Any, ForwardRef, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
@@ -186,18 +186,23 @@ def run_parameters() -> Iterator[Parameter]:
     yield from _own(CommandOptions)
 
 
-def _own(group: type[Any]) -> Iterator[Parameter]:
+@cache
+def _own(group: type[Any]) -> tuple[Parameter, ...]:
     """The options that the fields of a group declare."""
     hints = get_type_hints(group, include_extras=True)
+    found: list[Parameter] = []
     for each in fields(group):
         if get_origin(hints[each.name]) is Annotated:
             kind, info = get_args(hints[each.name])
             taken = Annotated[list[str] if each.default == () else kind, info]
-            yield Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=taken)
+            found.append(Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=taken))
+    return tuple(found)
 
 
-def _shared(kind: type[Any]) -> Iterator[Parameter]:
+@cache
+def _shared(kind: type[Any]) -> tuple[Parameter, ...]:
     """The options that Python takes too, as Typer takes them."""
+    found: list[Parameter] = []
     for name, declared in kind.__annotations__.items():
         value, option = get_args(declared)
         if option.flags:
@@ -212,7 +217,9 @@ def _shared(kind: type[Any]) -> Iterator[Parameter]:
                 autocompletion=_COMPLETIONS.get(name),
             )
             accepted = list[str] | None if several else str | None if isinstance(value, ForwardRef) else value
-            yield Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[accepted, info])
+            annotation = Annotated[accepted, info]
+            found.append(Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation))
+    return tuple(found)
 
 
 def _argument(name: str, text: str) -> Parameter:
