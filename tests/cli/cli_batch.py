@@ -32,6 +32,7 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest
 
 import llm_do
 from llm_do import Project, Runtime
+from llm_do._startup import frozen
 from llm_do._startup.compiled_texts import keep_compiled_texts
 from llm_do.cli import app, main
 from llm_do.linker import check_worker, subprocess_check
@@ -46,6 +47,15 @@ LIBRARIES = (
     "typer._click.decorators",
 )
 """What a run imports late of the libraries, apart from servers' clients and telemetry."""
+
+TOOL = '''\
+def add(a: int) -> int:
+    """Add one to a number."""
+    return a + 1
+
+
+TOOLS = [add]
+'''
 
 NAMES = ("in", "out", "err")
 """The files of a run's streams."""
@@ -190,6 +200,14 @@ def build_models(model: type[BaseModel]) -> None:
         build_models(each)
 
 
+def build_values() -> None:
+    """Compile the `__init__` of each of our values, which the first of its class would."""
+    for module in [module for name, module in sys.modules.items() if name.startswith("llm_do.")]:
+        for kind in vars(module).values():
+            if isinstance(kind, type) and kind.__init__.__qualname__ == "_init_later.<locals>.first":
+                kind.__init__ = frozen._init_of(kind)  # type: ignore[misc]
+
+
 def prepare_commands() -> None:
     """Make what reads the arguments of each command, and keep it."""
     app.get_command = cache(app.get_command)
@@ -204,9 +222,11 @@ def warm_up() -> None:
     for name in (*LIBRARIES, *(name for name in ours if not any(part in name for part in LEFT_OUT))):
         import_module(name)
     ChatCompletion.model_rebuild()
+    build_values()
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "main.agent").write_text("---\nname: main\nmodel: test\ntools: [add]\n---\nHelp.\n")
-        Path(folder, "tools.py").write_text("def add(a: int) -> int:\n    return a\n\n\nTOOLS = [add]\n")
+        Path(folder, "main.agent").write_text("---\nname: main\nmodel: script:a.yaml\ntools: [add]\n---\nHelp.\n")
+        Path(folder, "a.yaml").write_text("- tools: [{name: add, args: {a: 1}}]\n- text: done\n")
+        Path(folder, "tools.py").write_text(TOOL)
         asyncio.run(Runtime(Project.load(folder), approvals="approve_all").run("hello"))
     ModelMessagesTypeAdapter.dump_python([ModelRequest.user_text_prompt("hello")])  # what a recorded run writes
     keep_compiled_texts()
