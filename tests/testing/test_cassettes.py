@@ -104,14 +104,24 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
         yield log
 
 
-@pytest.fixture
-def recorded(root: Path, server: list[Any], monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The cassette of one run; then there is neither a key nor a network."""
-    path = root.parent / "lead.cassette.json"
-    played = play(root, "Go", cassette=path, record_cassette=True)
+@pytest.fixture(scope="module")
+def cassette(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The cassette of one run, of the same project in another folder."""
+    folder = tmp_path_factory.mktemp("recorded")
+    with serve(SCRIPTS) as (url, _), pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_BASE_URL", url)
+        patch.setenv("OPENAI_API_KEY", "sk-not-a-real-key-1234")
+        path = folder / "lead.cassette.json"
+        played = play(make_project(folder / "desk"), "Go", cassette=path, record_cassette=True)
     assert played.status == "completed", played.result.errors
-    monkeypatch.delenv("OPENAI_API_KEY")
-    monkeypatch.delenv("OPENAI_BASE_URL")
+    return path.read_bytes()
+
+
+@pytest.fixture
+def recorded(root: Path, cassette: bytes, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """That cassette, where there is neither a key nor a network."""
+    path = root.parent / "lead.cassette.json"
+    path.write_bytes(cassette)
     monkeypatch.setattr(socket.socket, "connect", _refuse)
     return path
 

@@ -13,9 +13,9 @@ import sys
 from typing import Any
 
 TOO_MANY_WORDS = "many words " * 1_600_000
-WORDS = "many words " * 20_000
+WORDS = "many words " * 12_000
 ROWS = [
-    {"id": number, "name": f"row {number}", "tags": ["a", 'b"\u20ac'], "share": number / 3} for number in range(5000)
+    {"id": number, "name": f"row {number}", "tags": ["a", 'b"\u20ac'], "share": number / 3} for number in range(1200)
 ]
 PICTURE = b"\x89PNG" + bytes(range(256)) * 400
 LOG = {"level": "info", "data": "a line " * 40}
