@@ -1,25 +1,25 @@
-"""`project.json`: its models, and parsing one.
+"""`project.json`: its model, and parsing one. The objects in it are models of `manifest_parts` and `shared_parts`.
 
 The linker resolves its names and paths.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Any
 
-from pydantic import ConfigDict, Discriminator, Field, Tag
+from pydantic import ConfigDict, Field
 
 from llm_do.diagnostics.codes import shape as problems
 from llm_do.diagnostics.diagnostic import Diagnostic
+from llm_do.formats.manifest_parts.limits import BoundsFile, RuntimeFile
+from llm_do.formats.manifest_parts.permissions import ApprovalsFile, PermissionsFile, Sandbox
 from llm_do.formats.shared_parts import CassetteOptions, FlowFile, ThreadsFile
 from llm_do.formats.syntax.json_nodes import parse_json
 from llm_do.formats.syntax.source import KeyPath, Node, format_key_path
 from llm_do.formats.toolset_config import ToolsetConfig, config_faults
 from llm_do.formats.validation.fields import (
     ClassRef,
-    Effect,
     FunctionRef,
-    Glob,
     HooksFile,
     Models,
     ModelSettings,
@@ -27,11 +27,9 @@ from llm_do.formats.validation.fields import (
     Opt,
     Path,
     Strict,
-    Text,
     empty_dict,
     empty_list,
     model_setting_names,
-    text_or_object,
 )
 from llm_do.formats.validation.regexes import unreadable_patterns
 from llm_do.formats.validation.validator import (
@@ -43,26 +41,7 @@ from llm_do.formats.validation.validator import (
 )
 from llm_do.text.words import closest_match
 
-__all__ = [
-    "ApprovalsFile",
-    "BoundsFile",
-    "BudgetFile",
-    "EntryFile",
-    "ManifestFile",
-    "OverridesFile",
-    "PermissionsFile",
-    "RecordFile",
-    "RuleFile",
-    "RuntimeFile",
-    "SandboxFile",
-    "SandboxMode",
-    "parse_manifest",
-]
-
-_Seconds: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-SandboxMode: TypeAlias = Literal["auto", "required", "off"]
-
-_Count: TypeAlias = Annotated[int, Field(ge=0)]
+__all__ = ["EntryFile", "ManifestFile", "parse_manifest"]
 
 
 class EntryFile(Strict):
@@ -75,163 +54,6 @@ class EntryFile(Strict):
     input_model_ref: Opt[ClassRef] = Field(
         default=None, description="What a function takes: a subclass of `AgentArgs`."
     )
-
-
-class BudgetFile(Strict):
-    """Limits of a run, nested and parallel calls included."""
-
-    requests: Opt[_Count] = Field(default=None, description="Model requests.")
-    tool_calls: Opt[_Count] = Field(default=None, description="Tool calls that run.")
-    input_tokens: Opt[_Count] = Field(default=None, description="Tokens sent.")
-    output_tokens: Opt[_Count] = Field(default=None, description="Tokens received.")
-    total_tokens: Opt[_Count] = Field(default=None, description="Tokens sent and received.")
-    cost_usd: Opt[Annotated[float, Field(ge=0, allow_inf_nan=False)]] = Field(default=None, description="US dollars.")
-    descendants: Opt[_Count] = Field(default=None, description="Nested calls.")
-
-
-class OverridesFile(Strict):
-    """The approval settings of calls to one agent; the project's where left out."""
-
-    calls_require_approval: Opt[bool] = Field(default=None, description="Whether a call to this agent needs approval.")
-    attachments_require_approval: Opt[bool] = Field(
-        default=None, description="Whether attaching files to such a call needs approval."
-    )
-
-
-class RecordFile(Strict):
-    """What recorded runs keep of the requests to models."""
-
-    exchanges: bool = Field(default=True, description="Whether requests and responses are kept.")
-    keep_days: int = Field(default=30, ge=1, description="Days after which they are dropped.")
-    max_mb: int = Field(
-        default=500, ge=1, description="Megabytes that they may take; those of the oldest runs are dropped first."
-    )
-
-
-class RuntimeFile(Strict):
-    """Limits and modes."""
-
-    approval_mode: Literal["prompt", "approve_all", "reject_all"] = Field(
-        default="prompt", description="Who answers approval requests: a person, always yes, or always no."
-    )
-    max_depth: int = Field(default=5, ge=1, description="How deep calls may nest; the entry is at 1.")
-    max_steps: int = Field(default=10, ge=1, description="Model requests in one agent run.")
-    loop_threshold: int = Field(
-        default=3, ge=0, description="Identical tool calls in a row that end a run; 0 turns it off."
-    )
-    max_retries: int = Field(default=3, ge=0, description="Retries of a model request after a transient failure.")
-    on_tool_error: Literal["return", "raise"] = Field(
-        default="return", description="Give a tool's error to the model, or end the run with it."
-    )
-    tool_timeout: Opt[_Seconds] = Field(default=None, description="Seconds a tool call may take.")
-    run_timeout: Opt[_Seconds] = Field(default=None, description="Seconds a run may take.")
-    max_concurrency: int = Field(default=50, ge=1, description="Model requests in flight.")
-    max_calls_per_response: int = Field(
-        default=128, ge=1, description="Tool calls of one model response that run; the rest are refused."
-    )
-    max_result_bytes: int = Field(
-        default=65_536, ge=1, description="Bytes of a tool's result that are sent to the model."
-    )
-    record: RecordFile = Field(
-        default_factory=RecordFile.model_construct, description="What recorded runs keep of the requests to models."
-    )
-    # Only 0.3's projects have it: see llm_do.compat.
-    auth_mode: Text = Field(default="oauth_off", description="Accepted for older projects; only `oauth_off`.")
-    budget: BudgetFile = Field(default_factory=BudgetFile.model_construct, description="Limits of a run.")
-    return_permission_errors: bool = Field(
-        default=True, description="Report a denial to the model; false ends the run."
-    )
-    agent_calls_require_approval: bool = Field(
-        default=False, description="Whether calling an agent or a flow, or handing over, needs approval."
-    )
-    agent_attachments_require_approval: bool = Field(
-        default=False, description="Whether attaching files to a call of an agent needs approval."
-    )
-    agent_approval_overrides: dict[Name, OverridesFile] = Field(
-        default_factory=empty_dict, description="Approval settings of single agents, by name."
-    )
-
-
-class RuleFile(Strict):
-    """A rule with its own test cases."""
-
-    rule: Text = Field(description="The pattern: `tool`, `tool(PATTERN)` or `tool(name=PATTERN)`.")
-    why: Opt[str] = Field(default=None, description="Why the rule is there, for people.")
-    allows: list[Text] = Field(default_factory=empty_list, description="Calls that the pattern must match.")
-    refuses: list[Text] = Field(default_factory=empty_list, description="Calls that it must not match.")
-
-
-_Rule: TypeAlias = Annotated[
-    Annotated[Text, Tag("<text>")] | Annotated[RuleFile, Tag("<object>")],
-    Discriminator(
-        text_or_object,
-        custom_error_type="text_or_object",
-        custom_error_message="must be a pattern, or an object with a `rule`",
-    ),
-]
-
-
-class ApprovalsFile(Strict):
-    """Rules for what a model may do without approval, with approval, or not at all."""
-
-    default: Opt[Effect] = Field(
-        default=None, description="The decision where no rule and no tool makes one; by kind of tool if left out."
-    )
-    deny: list[_Rule] = Field(
-        default_factory=empty_list, description="Calls that are denied, whatever other rules allow."
-    )
-    ask: list[_Rule] = Field(default_factory=empty_list, description="Calls that need approval.")
-    allow: list[_Rule] = Field(default_factory=empty_list, description="Calls that run without approval.")
-    policy: Opt[FunctionRef] = Field(
-        default=None, description="A Python function that decides about every call, within the rules."
-    )
-
-
-class PermissionsFile(Strict):
-    """What must hold of the project's permissions, whatever its agents and rules say."""
-
-    assertions: list[Text] = Field(
-        default_factory=empty_list,
-        alias="assert",
-        description="Sentences that are proved whenever the project is linked, such as `never web -> shell` or "
-        "`deploy only after tests_passed`.",
-    )
-
-
-class BoundsFile(Strict):
-    """The most that a run may take in the worst case, as `llm-do check --bounds` computes it."""
-
-    requests: Opt[_Count] = Field(default=None, description="Model requests, retries included.")
-    tool_calls: Opt[_Count] = Field(default=None, description="Tool calls that run.")
-    cost_usd: Opt[Annotated[float, Field(ge=0, allow_inf_nan=False)]] = Field(default=None, description="US dollars.")
-
-
-class SandboxFile(Strict):
-    """How commands that run without approval are confined."""
-
-    mode: SandboxMode = Field(
-        default="auto",
-        description="Confine them where the machine can (`auto`), let none run without approval where it can't "
-        "(`required`), or confine none (`off`).",
-    )
-    writable: list[Path] = Field(
-        default_factory=empty_list,
-        description="Folders outside the project that they may write to; `.git`, apart from its hooks and settings.",
-    )
-    readable: list[Glob] = Field(
-        default_factory=empty_list,
-        description="Globs of files that may hold secrets and that they may read anyway; `~/.kube` works too.",
-    )
-
-
-_Sandbox: TypeAlias = Annotated[
-    Annotated[SandboxMode, Tag("<text>")] | Annotated[SandboxFile, Tag("<object>")],
-    Discriminator(
-        text_or_object,
-        custom_error_type="text_or_object",
-        custom_error_message="must be `auto`, `required`, `off`, or an object with a `mode`",
-    ),
-]
 
 
 class ManifestFile(Strict):
@@ -276,7 +98,7 @@ class ManifestFile(Strict):
         default_factory=BoundsFile.model_construct, description="The most that a run may take in the worst case."
     )
     toolsets: dict[Name, ToolsetConfig] = Field(default_factory=empty_dict, description="Configured toolsets, by name.")
-    sandbox: _Sandbox = Field(
+    sandbox: Sandbox = Field(
         default="auto", description="How commands that run without approval are confined: a mode, or an object."
     )
     flows: dict[Name, FlowFile] = Field(default_factory=empty_dict, description="Flows, by name.")

@@ -8,7 +8,7 @@ from typing import Any, get_args
 import pytest
 
 from llm_do import Runtime, RuntimeConfig, UsageError
-from llm_do.formats.manifest import RuntimeFile
+from llm_do.formats.manifest_parts.limits import RuntimeFile
 from llm_do.linker.sources.conversion import runtime_settings
 from llm_do.project.project import RecordSettings, RuntimeSettings
 from llm_do.runtime.session.run_options import Option, RunOptions, RuntimeOptions

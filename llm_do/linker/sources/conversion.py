@@ -21,7 +21,8 @@ from llm_do.project.thread_config import ThreadConfig, ThreadsSpec
 
 if TYPE_CHECKING:
     from llm_do.formats.agent_file import AgentFile
-    from llm_do.formats.manifest import RuntimeFile, SandboxFile
+    from llm_do.formats.manifest_parts.limits import RuntimeFile
+    from llm_do.formats.manifest_parts.permissions import SandboxFile
     from llm_do.formats.shared_parts import StateGate, ThreadsFile
     from llm_do.formats.validation.fields import HooksFile
 
