@@ -18,6 +18,7 @@ from llm_do.runtime.record.events.model_events import UsageEvent
 from llm_do.runtime.record.histories import close_history
 from llm_do.runtime.record.recording import RecordedRun, ThreadConfig, ThreadView, UserView
 from llm_do.runtime.record.redaction import Redactor
+from llm_do.runtime.record.results import Usage
 from llm_do.runtime.record.store.opened_runs import OpenedRun
 from llm_do.runtime.record.store.store_writes import Batch, EventRow, PendingWrites, RunEnd, RunTotals
 from llm_do.runtime.record.thread_store import ThreadStore
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from llm_do.project.project import RecordSettings
     from llm_do.runtime.record.events.event import Event
     from llm_do.runtime.record.exchanges import Exchange
-    from llm_do.runtime.record.results import Usage
     from llm_do.runtime.record.sent_request import RequestReader
     from llm_do.runtime.record.store.store_writes import StepRow
     from llm_do.runtime.record.store.stored_questions import KeptAnswer, QuestionRow
@@ -90,7 +90,8 @@ class StoreRecording:
         self._exchanges = exchanges
         self._settings = settings
         self._expiry = expiry
-        self._sent_usage: Usage | None = None
+        # A run begins in the store with nothing used; another attempt begins with what the one before has used.
+        self._sent_usage: Usage | None = run.usage if attempt <= 1 and run.usage == Usage() else None
         self._redact = redact
         thread = opened.thread
         complete = bool(opened.history) and opened.history[0].parent is None

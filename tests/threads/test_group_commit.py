@@ -66,6 +66,27 @@ def test_waiting_writes_are_one_transaction(store: SqlStore, monkeypatch: pytest
     assert names(store) == {f"t{number}" for number in range(50)}
 
 
+def test_there_are_savepoints_only_if_a_write_fails(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "state.db")
+    asked: list[str] = []
+
+    async def written(*names: str) -> list[Any]:
+        await store._write(lambda db: db.set_trace_callback(asked.append))
+        asked.clear()
+        with held(store):
+            tasks = await begun(*(saved(store, name) for name in names))
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    assert all(isinstance(each, ThreadRecord) for each in done(written("a", "b")))
+    assert not any(each.startswith("SAVEPOINT") for each in asked)
+
+    failed, other = done(written("a", "c"))
+
+    assert (type(failed), type(other)) == (ThreadConflict, ThreadRecord)
+    assert sum(each.startswith("SAVEPOINT") for each in asked) == 2
+    done(store.aclose())
+
+
 def test_one_that_fails_is_undone_alone(store: SqlStore) -> None:
     def half(db: Any) -> None:
         db.execute("DELETE FROM threads")

@@ -79,9 +79,9 @@ def test_a_store_that_somebody_else_is_writing_is_shown(project: Path) -> None:
 def test_an_older_store_is_migrated_in_memory(project: Path) -> None:
     path = project / ".llm-do" / "state.db"
     db = sqlite3.connect(path, isolation_level=None)
-    db.executescript("DROP INDEX runs_used; ALTER TABLE runs DROP COLUMN tokens")
+    db.executescript("DROP INDEX runs_unended; DROP INDEX runs_used; ALTER TABLE runs DROP COLUMN tokens")
     db.executescript("DROP INDEX threads_head; DROP INDEX threads_branched; DROP TABLE memories")
-    db.execute(f"PRAGMA user_version = {len(migrations.MIGRATIONS) - 3}")
+    db.execute(f"PRAGMA user_version = {len(migrations.MIGRATIONS) - 4}")
     db.close()
     before = path.read_bytes()
     protect(project)

@@ -25,10 +25,9 @@ COSTLY = Usage(2, 0, 1000, 500, 0.5)
 UNPRICED = Usage(1, 0, 40, 2)
 
 
-async def add_run(store: SqlStore, id: str, thread: str, user: str | None, usage: Usage | None) -> None:
+async def add_run(store: SqlStore, id: str, thread: str, user: str | None, usage: Usage) -> None:
     await store.begin_run(RunRecord(id, "running", "main", thread, user, float(ord(id))), ThreadConfig())
-    totals = None if usage is None else RunTotals(usage, ["m"])
-    await store.finish_run(RunEnd(Batch(id, totals=totals), "failed", float(ord(id)) + 1))
+    await store.finish_run(RunEnd(Batch(id, totals=RunTotals(usage, ["m"])), "failed", float(ord(id)) + 1))
 
 
 def totals_in(store: SqlStore, user: str | None = None, *, every_user: bool = False) -> dict[str, ThreadTotals]:
@@ -46,7 +45,6 @@ def test_a_thread_has_the_sum_of_its_own_runs(store: SqlStore) -> None:
             ("d", "priced", "ann", COSTLY),
             ("e", "mixed", None, CHEAP),
             ("f", "mixed", None, UNPRICED),
-            ("g", "old", None, None),
             ("h", "idle", None, Usage()),
         ):
             await add_run(store, id, thread, user, usage)
@@ -59,7 +57,6 @@ def test_a_thread_has_the_sum_of_its_own_runs(store: SqlStore) -> None:
     without = {
         "/priced": ThreadTotals(1610, 0.75),
         "/mixed": ThreadTotals(152, None),
-        "/old": ThreadTotals(),
         "/idle": ThreadTotals(0),
         "/imported": ThreadTotals(),
     }
@@ -90,10 +87,11 @@ def test_runs_of_an_older_store_count(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     store = SqliteStore(path)
     (ended,) = on_thread(runtime_on(store, agent("main", script("fine"))), "hello")
-    done(add_run(store, "a", "unknown", None, None))
+    done(add_run(store, "a", "unknown", None, Usage()))
     done(store.aclose())
     db = sqlite3.connect(path, isolation_level=None)
-    db.executescript("DROP INDEX runs_used; ALTER TABLE runs DROP COLUMN tokens")
+    db.executescript("DROP INDEX runs_unended; DROP INDEX runs_used; ALTER TABLE runs DROP COLUMN tokens")
+    db.execute("UPDATE runs SET usage = NULL WHERE id = 'a'")
     db.execute(f"PRAGMA user_version = {migrations.MIGRATIONS.index(migrations._tokens)}")
     db.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from llm_do.project.thread_config import ThreadConfig
 from llm_do.runtime.context.call_context import current_call
 from llm_do.runtime.record.store.store_writes import Batch, MessageRow, PendingWrites
 from llm_do.runtime.record.stored_records import Filter, RunRecord
-from llm_do.threads import Conversations, StateManager, memory_store
+from llm_do.threads import Conversations, SqliteStore, StateManager, memory_store
 from llm_do.threads.store.codec import message_text
 from tests.support.history import strict
 from tests.support.runs import agent, heard, project_of
@@ -179,6 +180,31 @@ def test_deleting_a_thread_deletes_the_pending_writes_of_its_killed_run(store: A
     asyncio.run(killed())
 
     assert left(store) == 0
+
+
+def test_a_run_begins_as_quickly_on_a_thread_with_many_runs(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "state.db")
+
+    async def begun(id: str) -> int:
+        """Begin a run while another one on the thread is open, and count the steps of SQLite's machine in tens."""
+        steps: list[int] = []
+        await store._write(lambda db: db.set_progress_handler(lambda: steps.append(1), 10))
+        await store.begin_run(RunRecord(id, "running", "main", "t", None, 1.0), ThreadConfig())
+        await store._write(lambda db: db.set_progress_handler(None, 0))
+        return len(steps)
+
+    async def both() -> tuple[int, int]:
+        await store.begin_run(RunRecord("open", "running", "main", "t", None, 1.0), ThreadConfig())
+        few = await begun("first")
+        rows = [(f"ended-{number}",) for number in range(2000)]
+        columns = "(id, status, entry, thread, started, owner) VALUES (?, 'completed', 'main', 't', 1.0, '')"
+        await store._write(lambda db: db.executemany(f"INSERT INTO runs {columns}", rows))
+        return few, await begun("second")
+
+    few, many = asyncio.run(both())
+
+    assert many < few + 20
+    asyncio.run(store.aclose())
 
 
 def left(store: Any) -> int:

@@ -52,15 +52,15 @@ INSERT INTO spent VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run, agent, model
 """
 
 
-def write(db: Database, batch: Batch) -> None:
-    """Write the exchanges of a batch, and what its run has used."""
+def write(db: Database, batch: Batch, models: str | None) -> None:
+    """Write the exchanges of a batch, and what its run has used, given the run's models so far as JSON text."""
     if batch.exchanges:
         size = sum(_insert(db, batch.run_id, row) for row in batch.exchanges)
         _resize(db, size)
     if batch.spent:
         db.executemany(_SPEND, [_spent_values(batch.run_id, row) for row in batch.spent])
     if batch.totals is not None or batch.exchanges:
-        _write_totals(db, batch.run_id, batch.totals, len(batch.exchanges))
+        _write_totals(db, batch.run_id, batch.totals, len(batch.exchanges), models)
 
 
 def _spent_values(run_id: str, row: SpentRow) -> tuple[object, ...]:
@@ -69,13 +69,14 @@ def _spent_values(run_id: str, row: SpentRow) -> tuple[object, ...]:
     return (run_id, row.agent, row.model, *counts)
 
 
-def _write_totals(db: Database, run_id: str, totals: RunTotals | None, exchanges: int) -> None:
+def _write_totals(
+    db: Database, run_id: str, totals: RunTotals | None, exchanges: int, known_models: str | None
+) -> None:
     if totals is None:
         db.execute("UPDATE runs SET exchanges = exchanges + ? WHERE id = ?", (exchanges, run_id))
         return
     used = totals.usage
-    (known,) = db.execute("SELECT models FROM runs WHERE id = ?", (run_id,)).fetchone()
-    models = dict.fromkeys([*json.loads(known or "[]"), *totals.models])  # those of an earlier attempt come first
+    models = dict.fromkeys([*json.loads(known_models or "[]"), *totals.models])  # those of an earlier attempt first
     db.execute(
         "UPDATE runs SET exchanges = exchanges + ?, usage = ?, models = ?, tokens = ?, cost = ? WHERE id = ?",
         (exchanges, json.dumps(used.to_dict()), json.dumps([*models]), used.total_tokens, used.cost_usd, run_id),
@@ -218,12 +219,14 @@ def forget(db: Database, runs: Iterable[str]) -> None:
 def drop_beyond(db: Database, limits: RecordSettings, now: float) -> None:
     """Drop the exchanges that are too old, and those of the oldest runs while all together are too large."""
     oldest = "SELECT id FROM runs WHERE exchanges > 0 AND dropped IS NULL AND status <> 'running'"
-    expired = db.execute(
-        f"{oldest} AND started < ? ORDER BY started LIMIT ?", (now - limits.keep_days * DAY, MOST_EXPIRED)
-    )
-    for (run,) in expired.fetchall():
+    expired, most = f"{oldest} AND started < ? ORDER BY started LIMIT", limits.max_mb * 1_000_000
+    before = now - limits.keep_days * DAY
+    size, first = db.execute(f"SELECT bytes, ({expired} 1) FROM exchange_size", (before,)).fetchone()
+    if first is None and size <= most:
+        return
+    for (run,) in db.execute(f"{expired} ?", (before, MOST_EXPIRED)).fetchall():
         _drop(db, [run], "keep_days")
-    while db.execute("SELECT bytes FROM exchange_size").fetchone()[0] > limits.max_mb * 1_000_000:
+    while db.execute("SELECT bytes FROM exchange_size").fetchone()[0] > most:
         found = db.execute(f"{oldest} ORDER BY started LIMIT 1").fetchone()
         if found is None:
             return

@@ -149,6 +149,13 @@ def _tokens(db: Database) -> None:
     db.execute("CREATE INDEX runs_used ON runs (thread, user, tokens, cost) WHERE thread IS NOT NULL")
 
 
+def _unended(db: Database) -> None:
+    """Find out what else is open on a thread, which may have had very many runs."""
+    db.execute(
+        "CREATE INDEX runs_unended ON runs (thread, started) WHERE status IN ('running', 'stopped', 'suspended')"
+    )
+
+
 MIGRATIONS: Sequence[Migration] = (
     _threads,
     _users,
@@ -162,6 +169,7 @@ MIGRATIONS: Sequence[Migration] = (
     _memories,
     _histories,
     _tokens,
+    _unended,
 )
 """Each migrates a store from the version that is its index to the next. Append only."""
 

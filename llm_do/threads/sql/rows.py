@@ -17,8 +17,8 @@ from llm_do.runtime.record.stored_records import Filter, Observation, RunRecord,
 from llm_do.threads.sql import exchange_rows
 from llm_do.threads.sql.database import Database
 from llm_do.threads.sql.durable.question_rows import write_questions
-from llm_do.threads.sql.durable.step_rows import check_attempt, write_steps
-from llm_do.threads.sql.runs.run_owners import refuse_if_interrupted
+from llm_do.threads.sql.durable.step_rows import write_steps
+from llm_do.threads.sql.runs.run_owners import StoredRun, own_run, refuse_other_attempt
 from llm_do.threads.store.codec import message_of
 from llm_do.threads.store.thread_settings import config_data, config_from_data
 from llm_do.threads.store.tokens import new_token
@@ -26,12 +26,12 @@ from llm_do.threads.store.usable_history import starts_turn
 
 __all__ = [
     "add_branch",
-    "add_thread",
     "insert_events",
     "insert_messages",
     "latest_threads",
     "message_from_row",
     "observations",
+    "opened_thread",
     "parent_of",
     "read_history",
     "read_turns",
@@ -39,6 +39,7 @@ __all__ = [
     "thread_record",
     "thread_records",
     "write_batch",
+    "write_batch_of",
 ]
 
 _THREAD = (
@@ -68,6 +69,9 @@ WITH RECURSIVE chain (id, parent, depth) AS (
 SELECT parent FROM chain WHERE id = :id
 """
 
+
+MOST_EVENTS = 16
+"""Events of one statement: each number of them is a statement of its own, which connections keep compiled."""
 
 NO_DRAFT = "tip = NULL, state = NULL, user_state = NULL, toolkits = NULL"
 """Clears a run's pending writes once it has ended."""
@@ -126,13 +130,19 @@ def _object(text: str) -> dict[str, Any]:
     return cast("dict[str, Any]", data)
 
 
-def add_thread(db: Database, user: str | None, thread_id: str, config: ThreadConfig) -> None:
-    """Create a thread without messages, unless it exists."""
+def opened_thread(db: Database, user: str | None, thread_id: str, config: ThreadConfig) -> ThreadRecord:
+    """Return a user's thread, which is created without messages if there is none."""
+    thread = thread_record(db, user, thread_id)
+    if thread is not None:
+        return thread
     now = time.time()
     db.execute(
-        "INSERT INTO threads VALUES (?, ?, ?, '{}', '{}', NULL, '[]', '{}', ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        "INSERT INTO threads VALUES (?, ?, ?, '{}', '{}', NULL, '[]', '{}', ?, ?, ?, ?)",
         (user or "", thread_id, json.dumps(config_data(config)), new_token(), new_token(), now, now),
     )
+    thread = thread_record(db, user, thread_id)
+    assert thread is not None
+    return thread
 
 
 def add_branch(db: Database, run: RunRecord, tip: str) -> None:
@@ -199,19 +209,29 @@ def insert_messages(db: Database, run_id: str | None, messages: Iterable[Message
 
 def insert_events(db: Database, run: RunRecord, events: Iterable[EventRow]) -> None:
     """Insert events into the journal; an existing one stays as it is."""
-    db.executemany(
-        "INSERT INTO events (run, seq, time, type, thread, user, data) VALUES (?, ?, ?, ?, ?, ?, ?)"
-        " ON CONFLICT DO NOTHING",
-        [(run.id, each.seq, each.time, each.type, run.thread_id, run.user_id, each.data) for each in events],
-    )
+    # A few rows in one statement: between two of them, the event loop may take the interpreter's lock.
+    rows = [(run.id, each.seq, each.time, each.type, run.thread_id, run.user_id, each.data) for each in events]
+    for first in range(0, len(rows), MOST_EVENTS):
+        some = rows[first : first + MOST_EVENTS]
+        db.execute(
+            "INSERT INTO events (run, seq, time, type, thread, user, data) VALUES "
+            + ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * len(some))
+            + " ON CONFLICT DO NOTHING",
+            [value for row in some for value in row],
+        )
 
 
 def write_batch(db: Database, run: RunRecord, batch: Batch) -> None:
     """Write what a run has done since the last batch, unless the run was deleted along with its thread."""
-    if not refuse_if_interrupted(db, run):
-        return
+    stored = own_run(db, run)
+    if stored is not None:
+        write_batch_of(db, run, batch, stored)
+
+
+def write_batch_of(db: Database, run: RunRecord, batch: Batch, stored: StoredRun) -> None:
+    """Write what a run has done since the last batch, given what is known of it."""
     if batch.attempt:
-        check_attempt(db, run.id, batch.attempt)
+        refuse_other_attempt(stored, run.id, batch.attempt)
         write_steps(db, run, batch)
         write_questions(db, batch.questions)
     insert_events(db, run, batch.events)
@@ -226,7 +246,7 @@ def write_batch(db: Database, run: RunRecord, batch: Batch) -> None:
             " toolkits = coalesce(?, toolkits) WHERE id = ?",
             (draft.tip, draft.state, draft.user_state, draft.toolkits, run.id),
         )
-    exchange_rows.write(db, batch)
+    exchange_rows.write(db, batch, stored.models)
 
 
 def observations(db: Database, filter: Filter, limit: int | None, *, earliest: bool = False) -> list[Observation]:

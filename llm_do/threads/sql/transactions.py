@@ -54,14 +54,16 @@ def read_all(connection: StoreConnection, jobs: Sequence[Job]) -> list[Outcome]:
 def write_all(connection: StoreConnection, jobs: Sequence[Job]) -> list[Outcome]:
     """Run jobs in one transaction, each undone by itself if it fails.
 
-    If the transaction fails as a whole, each job gets one of its own, and an error reaches only those it concerns. Once
-    the connection is lost for good, all jobs that are left fail with it.
+    Most often none does, so there are savepoints only in a second transaction, if the first had to be rolled back. If
+    that fails as a whole, each job gets one of its own, and an error reaches only those it concerns. Once the
+    connection is lost for good, all jobs that are left fail with it.
     """
     if len(jobs) > 1:
-        try:
-            return _write_together(connection, jobs)
-        except _GroupError:
-            pass
+        for run in (_all_or_none, _within_savepoint):
+            try:
+                return _write_together(connection, jobs, run)
+            except _GroupError:
+                pass
     outcomes: list[Outcome] = []
     for job in jobs:
         outcome = _write(connection, job)
@@ -91,12 +93,14 @@ def _write(connection: StoreConnection, job: Job) -> Outcome:
         return Outcome(error=error)
 
 
-def _write_together(connection: StoreConnection, jobs: Sequence[Job]) -> list[Outcome]:
+def _write_together(
+    connection: StoreConnection, jobs: Sequence[Job], run: Callable[[StoreConnection, Job], Outcome]
+) -> list[Outcome]:
     def once() -> list[Outcome]:
         connection.begin(writes=True)
         try:
             with roll_back_on_error(connection):
-                outcomes = [_within_savepoint(connection, job) for job in jobs]
+                outcomes = [run(connection, job) for job in jobs]
                 commit(connection)
         except (_GroupError, UncertainCommitError):
             raise
@@ -107,6 +111,10 @@ def _write_together(connection: StoreConnection, jobs: Sequence[Job]) -> list[Ou
 
     with connection.translate_errors():
         return connection.carry_out(once, writes=True)
+
+
+def _all_or_none(connection: StoreConnection, job: Job) -> Outcome:
+    return Outcome(job(connection.db))
 
 
 def _within_savepoint(connection: StoreConnection, job: Job) -> Outcome:

@@ -49,7 +49,8 @@ def begin_attempt(db: Database, run: RunRecord, beginning: str, opened: OpenedRu
 def refuse_busy_thread(db: Database, run: RunRecord) -> None:
     """Refuse a run on a thread that another one waits to continue: its work would become a branch."""
     row = db.execute(
-        "SELECT id FROM runs WHERE thread = ? AND coalesce(user, '') = ? AND status IN (?, ?) AND id <> ?",
+        f"SELECT id FROM runs WHERE thread = ? AND {run_rows.UNENDED} AND coalesce(user, '') = ?"
+        " AND status IN (?, ?) AND id <> ?",
         (run.thread_id, run.user_id or "", *WAITING, run.id),
     ).fetchone()
     if row is not None:

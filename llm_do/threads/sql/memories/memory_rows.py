@@ -22,7 +22,8 @@ from llm_do.runtime.record.store.memories import (
 )
 from llm_do.text.search_words import search_words
 from llm_do.threads.sql.database import Database
-from llm_do.threads.sql.durable.step_rows import MEMORY_CHANGE, check_attempt
+from llm_do.threads.sql.durable.step_rows import MEMORY_CHANGE
+from llm_do.threads.sql.runs.run_owners import check_attempt
 
 __all__ = ["delete", "find", "forget", "recall", "remember"]
 

@@ -62,12 +62,24 @@ class ProcessRuns:
 
         def begin(db: Database) -> tuple[str, OpenedRun] | None:
             owned = replace(run, owner=self._owners.claim())
-            if waits and self._is_claimed(db, run):
+            stored, alone = run_rows.before_beginning(db, run)
+            if waits and not alone and self._is_claimed(db, run):
                 return None
-            if run_rows.is_open(db, run.id) and not again and run.id not in self._opened.claimed:
+            if stored == "running" and not again and run.id not in self._opened.claimed:
                 self.finish_killed(db)
-            killed = self._finish_killed_of(db, run.user_id, run.thread_id) if run.thread_id is not None else []
-            opened = begin_in(db, owned, defaults, killed, again=again, beginning=beginning, project=project)
+                stored, alone = run_rows.before_beginning(db, run)
+            killed = [] if alone else self._finish_killed_of(db, run.user_id, run.thread_id)
+            opened = begin_in(
+                db,
+                owned,
+                defaults,
+                killed,
+                stored=stored,
+                again=again,
+                alone=alone,
+                beginning=beginning,
+                project=project,
+            )
             return owned.owner, opened
 
         try:

@@ -13,7 +13,7 @@ from llm_do.runtime.record.stored_records import RunRecord
 from llm_do.threads.sql import exchange_rows, rows
 from llm_do.threads.sql.database import Database
 from llm_do.threads.sql.durable import batch_rows
-from llm_do.threads.sql.durable.step_rows import check_attempt
+from llm_do.threads.sql.runs.run_owners import own_run, refuse_other_attempt
 from llm_do.threads.store.codec import same_json
 from llm_do.threads.store.tokens import new_token
 
@@ -32,17 +32,15 @@ def finish(db: Database, run: RunRecord, ending: RunEnd) -> ThreadConflict | Non
     """End a run in one transaction, and return the conflict that prevents it, if any."""
     clash: ThreadConflict | None = None
     user_state = ending.user_state
+    known = own_run(db, run)
     if ending.batch.attempt:
-        check_attempt(db, run.id, ending.batch.attempt)
+        refuse_other_attempt(known, run.id, ending.batch.attempt)
     if ending.turn is not None and run.thread_id is not None:
-        row = db.execute(
-            "SELECT turn FROM threads WHERE user = ? AND id = ?", (run.user_id or "", run.thread_id)
-        ).fetchone()
-        if row is None:
+        if known is None or known.turn is None:  # a thread takes its runs along
             clash = ThreadConflict(
                 f"thread {run.thread_id!r} was deleted meanwhile", hint="Run again to start it afresh."
             )
-        elif row[0] != ending.turn:
+        elif known.turn != ending.turn:
             clash = conflict(run.thread_id)
     if user_state is not None:
         row = db.execute("SELECT state FROM users WHERE id = ?", (run.user_id,)).fetchone()
@@ -54,7 +52,8 @@ def finish(db: Database, run: RunRecord, ending: RunEnd) -> ThreadConflict | Non
     if clash is not None:
         _keep_as_branch(db, run, ending)
         return clash
-    rows.write_batch(db, run, ending.batch)
+    if known is not None:
+        rows.write_batch_of(db, run, ending.batch, known)
     if ending.turn is not None and run.thread_id is not None:
         db.execute(
             "UPDATE threads SET head = coalesce(?, head), state = coalesce(?, state), toolkits = coalesce(?, toolkits),"

@@ -16,13 +16,16 @@ from llm_do.runtime.record.results import Usage
 from llm_do.runtime.record.stored_records import RunFilter, RunRecord, Spending, SpendingBy
 from llm_do.threads.sql.database import Database
 
-__all__ = ["claims", "is_open", "open_runs", "run_records", "spending"]
+__all__ = ["UNENDED", "before_beginning", "claims", "open_runs", "run_records", "spending"]
 
 _RUN = (
     "SELECT id, status, entry, thread, user, started, finished, owner,"
     " (SELECT count(*) FROM events WHERE events.run = runs.id), usage, models, exchanges, dropped, attempt, batch"
     " FROM runs"
 )
+
+UNENDED = "status IN ('running', 'stopped', 'suspended')"
+"""The states of runs that haven't ended, in the words of the index of each thread's: it may have very many others."""
 
 QUARTER = 900
 """Seconds of a quarter of an hour: whatever the time zone, a day begins and ends with one."""
@@ -150,14 +153,18 @@ def _run(row: Sequence[Any]) -> RunRecord:
     return RunRecord(*known, usage, models, row[11], row[12] or "", row[13], row[14])
 
 
-def is_open(db: Database, run_id: str) -> bool:
-    """Whether a run hasn't ended."""
-    return db.execute("SELECT 1 FROM runs WHERE id = ? AND status = 'running'", (run_id,)).fetchone() is not None
+def before_beginning(db: Database, run: RunRecord) -> tuple[str | None, bool]:
+    """Return how far a run is, None if there is none with its id; and whether no other run on its thread is open."""
+    other = f"SELECT 1 FROM runs WHERE thread = ? AND {UNENDED} AND coalesce(user, '') = ? AND id <> ? LIMIT 1"
+    status, others = db.execute(
+        f"SELECT (SELECT status FROM runs WHERE id = ?), ({other})", (run.id, run.thread_id, run.user_id or "", run.id)
+    ).fetchone()
+    return status, others is None
 
 
 def open_runs(db: Database, user: str | None, thread_id: str | None) -> list[RunRecord]:
     """List runs that haven't ended, of one thread or of all, oldest first."""
-    where = "" if thread_id is None else " AND thread = ? AND coalesce(user, '') = ?"
+    where = "" if thread_id is None else f" AND thread = ? AND {UNENDED} AND coalesce(user, '') = ?"
     values = [] if thread_id is None else [thread_id, user or ""]
     rows = db.execute(f"{_RUN} WHERE status = 'running'{where} ORDER BY started, id", values)
     return [_run(row) for row in rows]
@@ -166,7 +173,8 @@ def open_runs(db: Database, user: str | None, thread_id: str | None) -> list[Run
 def claims(db: Database, run: RunRecord) -> list[tuple[str, str]]:
     """List the runs that have lost a conflict on a run's thread before it did, and their processes."""
     return db.execute(
-        "SELECT id, owner FROM runs WHERE status = 'running' AND thread = :thread AND coalesce(user, '') = :user"
-        " AND id <> :id AND claimed < coalesce((SELECT claimed FROM runs WHERE id = :id), 9e99)",
+        f"SELECT id, owner FROM runs WHERE status = 'running' AND thread = :thread AND {UNENDED}"
+        " AND coalesce(user, '') = :user AND id <> :id"
+        " AND claimed < coalesce((SELECT claimed FROM runs WHERE id = :id), 9e99)",
         {"id": run.id, "thread": run.thread_id, "user": run.user_id or ""},
     ).fetchall()
