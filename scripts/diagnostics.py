@@ -14,7 +14,8 @@ ROOT = Path(__file__).resolve().parent.parent
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from llm_do.diagnostics.codes import CODES, Code  # noqa: E402
+from llm_do.diagnostics.codes.code import Code  # noqa: E402
+from llm_do.diagnostics.known_codes import CODES  # noqa: E402
 from llm_do.ui.reports.diagnostic_text import render_text  # noqa: E402
 from tests.corpus.cases import Case, all_files, cases, linked  # noqa: E402
 

@@ -23,7 +23,8 @@ from typing import Any
 from llm_do._bounded_files import read_bounded_text
 from llm_do._startup.code_access import is_open
 from llm_do._startup.frozen import frozen
-from llm_do.diagnostics.codes import Problem, python as problems
+from llm_do.diagnostics.codes import python as problems
+from llm_do.diagnostics.codes.code import Problem
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.diagnostics.labels import file_label
 from llm_do.errors import UsageError

@@ -201,7 +201,12 @@ def test_lists_import_no_more_than_they_need(project: Callable[..., Path]) -> No
         "openai",
         "rich",
         "yaml",
+        "llm_do.diagnostics.known_codes",
         "llm_do.linker.sources.project_files",
+        "llm_do.runtime.record.events.event",
+        "llm_do.threads.sql.exchange_rows",
+        "llm_do.threads.sql.runs.process_runs",
+        "llm_do.ui.live.run_tree",
     ]
 
     ended = subprocess.run(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_do.diagnostics.codes import CODES
+from llm_do.diagnostics.known_codes import CODES
 from llm_do.linker.test_linker import check_with_tests
 from tests.corpus.cases import Case, all_files, cases, harms, linked, write
 from tests.support.tables import each_row

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_do.diagnostics.codes import CODES
+from llm_do.diagnostics.known_codes import CODES
 from scripts.diagnostics import page
 
 PAGE = (Path(__file__).parents[2] / "docs" / "diagnostics.md").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import llm_do
-from llm_do.diagnostics.codes import CODES
+from llm_do.diagnostics.known_codes import CODES
 from llm_do.formats.agent_file import parse_agent
 from llm_do.formats.manifest import parse_manifest
 from llm_do.formats.syntax.source import decode, read_text

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from llm_do.diagnostics.codes import CODES
+from llm_do.diagnostics.known_codes import CODES
 from scripts.build_site import build
 from scripts.pages import api
 from scripts.site_pages import links, navigation

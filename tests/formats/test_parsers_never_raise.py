@@ -6,8 +6,8 @@ import json
 
 from hypothesis import given, strategies as st
 
-from llm_do.diagnostics.codes import CODES
 from llm_do.diagnostics.diagnostic import Diagnostic
+from llm_do.diagnostics.known_codes import CODES
 from llm_do.formats.agent_file import AgentFile, parse_agent, readable_name
 from llm_do.formats.manifest import ManifestFile, parse_manifest
 from llm_do.formats.shared_parts import CompactionFile, StateGate, ThreadsFile

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from llm_do.diagnostics.codes import CODES
+from llm_do.diagnostics.known_codes import CODES
 from llm_do.linker.linker import LinkReport, check_project
 from tests.linker.conftest import write_files
 

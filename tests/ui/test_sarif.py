@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import given, strategies as st
 
-from llm_do.diagnostics.codes import CODES
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
+from llm_do.diagnostics.known_codes import CODES
 from llm_do.ui.reports.sarif import render_sarif
 
 

@@ -24,7 +24,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 def _codes(incomplete: str) -> list[str]:
     """The codes that start with `incomplete`, for the shell's completion."""
-    from llm_do.diagnostics.codes import CODES
+    from llm_do.diagnostics.known_codes import CODES
 
     return [code for code in CODES if code.startswith(incomplete.upper())]
 

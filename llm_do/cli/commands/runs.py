@@ -220,8 +220,10 @@ def show(
         as_json = shown == "json"
         sent = partial(show_requests, run=run, number=number, as_json=as_json, color=color)
         return runs.print_from_store(project, named, place, sent, verbatim=as_json, title=True)
+    from llm_do.cli.actions.shown_run import show_run
+
     root = locate_project(project_at(project, named, quiet=True)).root
-    lines_of = partial(runs.show_run, root=root, run=run, form=shown, types=types, columns=columns, color=color)
+    lines_of = partial(show_run, root=root, run=run, form=shown, types=types, columns=columns, color=color)
     return runs.print_from_store(project, named, place, lines_of, verbatim=shown != "text", title=True)
 
 

@@ -11,7 +11,8 @@ from itertools import pairwise
 from typing import Any, cast
 
 from llm_do._startup.frozen import frozen
-from llm_do.diagnostics.codes import Problem, flows as problems
+from llm_do.diagnostics.codes import flows as problems
+from llm_do.diagnostics.codes.code import Problem
 
 __all__ = ["ConditionError", "ConditionFault", "evaluate", "is_true", "read_condition"]
 

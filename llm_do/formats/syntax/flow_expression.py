@@ -14,7 +14,8 @@ from dataclasses import field
 from typing import Literal, TypeAlias
 
 from llm_do._startup.frozen import frozen
-from llm_do.diagnostics.codes import Problem, flows as problems
+from llm_do.diagnostics.codes import flows as problems
+from llm_do.diagnostics.codes.code import Problem
 from llm_do.formats.syntax.source import KeyPath, Node
 
 __all__ = [

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import re
 
-from llm_do.diagnostics.codes import Problem, syntax as problems
+from llm_do.diagnostics.codes import syntax as problems
+from llm_do.diagnostics.codes.code import Problem
 from llm_do.diagnostics.codes.files import deep_nesting, lone_surrogate
 from llm_do.diagnostics.diagnostic import Diagnostic
 from llm_do.formats.syntax.source import MAX_DEPTH, Node, NodeResult, Scalar, Source, text_fault

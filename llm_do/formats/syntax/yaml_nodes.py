@@ -18,7 +18,8 @@ try:
 except ImportError:  # PyYAML without libyaml: slower, the same events
     from yaml import SafeLoader as _Loader
 
-from llm_do.diagnostics.codes import Problem, syntax as problems
+from llm_do.diagnostics.codes import syntax as problems
+from llm_do.diagnostics.codes.code import Problem
 from llm_do.diagnostics.codes.files import deep_nesting, lone_surrogate, many_values
 from llm_do.diagnostics.diagnostic import Diagnostic
 from llm_do.formats.syntax.source import MAX_DEPTH, AmbiguousScalar, Node, NodeResult, Scalar, Source, text_fault

@@ -11,7 +11,8 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from llm_do._startup.frozen import frozen
-from llm_do.diagnostics.codes import Problem, shape as problems
+from llm_do.diagnostics.codes import shape as problems
+from llm_do.diagnostics.codes.code import Problem
 from llm_do.diagnostics.codes.syntax import ambiguous_value, unquoted_text
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.formats.pasted_servers import server_hint, written_servers

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from llm_do.diagnostics.codes import Problem, tools as problems
+from llm_do.diagnostics.codes import tools as problems
+from llm_do.diagnostics.codes.code import Problem
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.linker.analysis.inventory import KnownTool, Origin
 from llm_do.linker.analysis.names import Names

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from llm_do._startup.frozen import frozen
-from llm_do.diagnostics.codes import Problem, names as problems
+from llm_do.diagnostics.codes import names as problems
+from llm_do.diagnostics.codes.code import Problem
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.project.registry import Kind, Registered
 from llm_do.project.tools.builtin_toolsets import BUILTINS, CONFIGURABLE

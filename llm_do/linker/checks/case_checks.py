@@ -9,7 +9,8 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from llm_do._bounded_files import read_bounded
-from llm_do.diagnostics.codes import Problem, cases as problems
+from llm_do.diagnostics.codes import cases as problems
+from llm_do.diagnostics.codes.code import Problem
 from llm_do.diagnostics.codes.names import missing_file
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.formats.case_file import ContentFile, DefaultsFile, ExpectFile

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 from llm_do._startup.frozen import frozen
-from llm_do.diagnostics.codes import Problem, flows as problems
+from llm_do.diagnostics.codes import flows as problems
+from llm_do.diagnostics.codes.code import Problem
 from llm_do.formats.syntax.flow_expression import (
     Choice,
     Condition,

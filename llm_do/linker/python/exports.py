@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from llm_do._startup.frozen import frozen
-from llm_do.diagnostics.codes import Problem, names as name_problems, python as problems
+from llm_do.diagnostics.codes import names as name_problems, python as problems
+from llm_do.diagnostics.codes.code import Problem
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.linker.python.python_files import LoadedFile, run_user_code
 from llm_do.project.agent_spec import AgentSpec

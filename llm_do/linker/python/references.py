@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
-from llm_do.diagnostics.codes import Problem, names as problems
+from llm_do.diagnostics.codes import names as problems
+from llm_do.diagnostics.codes.code import Problem
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.linker.python.exports import accepts_arguments, accepts_keywords
 from llm_do.linker.python.python_files import LoadedFile, PythonFiles, run_user_code

@@ -1,4 +1,4 @@
-"""`Retention`: deletes what is old in a store, while other processes go on using it.
+"""`Retention`: deletes threads, and what is old in a store, while other processes go on using it.
 
 The SQL is in `runs.pruning` and `thread_deletion`.
 """
@@ -11,11 +11,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from llm_do.concurrency.worker_threads import run_in_worker
-from llm_do.threads.sql import thread_deletion
+from llm_do.threads.sql import rows, thread_deletion
 from llm_do.threads.sql.durable import project_rows
 from llm_do.threads.sql.kept_files import drop_kept_files
 from llm_do.threads.sql.portions import Portions
 from llm_do.threads.sql.runs import pruning
+from llm_do.threads.sql.store_errors import thread_conflict
 from llm_do.threads.sql.thread_deletion import DeletedThreads
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ __all__ = ["Retention"]
 
 
 class Retention:
-    """What is old in one store.
+    """What is deleted in one store.
 
     Args:
         opened: What this process has of the store.
@@ -61,6 +62,20 @@ class Retention:
             await self._worker.write(project_rows.drop_unused_projects)
             await self._drop_kept(pruned, "the runs are deleted, but what is kept to undo them isn't")
         return len(pruned)
+
+    async def delete_thread(self, thread_id: str, user_id: str | None, expected: str | None) -> bool:
+        """Delete a thread of a user, and whatever is its own; returns whether there was one."""
+
+        def delete(db: Database) -> list[str] | None:
+            record = rows.thread_record(db, user_id, thread_id)
+            if expected is not None and (record is None or record.revision != expected):
+                raise thread_conflict(thread_id)
+            return thread_deletion.delete_thread(db, record) if record is not None else None
+
+        runs = await self._worker.write(delete)
+        if runs:
+            await self._drop_kept(runs, f"thread {thread_id!r} is deleted, but what is kept to undo its runs isn't")
+        return runs is not None
 
     async def count_old_threads(self, before: float) -> int:
         """Count the threads that `prune_threads` would delete."""

@@ -12,13 +12,9 @@ from typing import Any, cast
 
 from llm_do.errors import StoreError, UsageError
 from llm_do.runtime.record.recording import ThreadConfig
-from llm_do.runtime.record.store.store_writes import Batch, EventRow, MessageRow
+from llm_do.runtime.record.store.store_writes import EventRow, MessageRow
 from llm_do.runtime.record.stored_records import Filter, Observation, RunRecord, StoredMessage, ThreadRecord
-from llm_do.threads.sql import exchange_rows
 from llm_do.threads.sql.database import Database
-from llm_do.threads.sql.durable.question_rows import write_questions
-from llm_do.threads.sql.durable.step_rows import write_steps
-from llm_do.threads.sql.runs.run_owners import StoredRun, own_run, refuse_other_attempt
 from llm_do.threads.store.codec import message_of
 from llm_do.threads.store.thread_settings import config_data, config_from_data
 from llm_do.threads.store.tokens import new_token
@@ -38,8 +34,6 @@ __all__ = [
     "save_user",
     "thread_record",
     "thread_records",
-    "write_batch",
-    "write_batch_of",
 ]
 
 _THREAD = (
@@ -219,34 +213,6 @@ def insert_events(db: Database, run: RunRecord, events: Iterable[EventRow]) -> N
             + " ON CONFLICT DO NOTHING",
             [value for row in some for value in row],
         )
-
-
-def write_batch(db: Database, run: RunRecord, batch: Batch) -> None:
-    """Write what a run has done since the last batch, unless the run was deleted along with its thread."""
-    stored = own_run(db, run)
-    if stored is not None:
-        write_batch_of(db, run, batch, stored)
-
-
-def write_batch_of(db: Database, run: RunRecord, batch: Batch, stored: StoredRun) -> None:
-    """Write what a run has done since the last batch, given what is known of it."""
-    if batch.attempt:
-        refuse_other_attempt(stored, run.id, batch.attempt)
-        write_steps(db, run, batch)
-        write_questions(db, batch.questions)
-    insert_events(db, run, batch.events)
-    if batch.dropped:
-        db.executemany("DELETE FROM messages WHERE id = ?", [(each,) for each in batch.dropped])
-    if batch.messages:
-        insert_messages(db, run.id, batch.messages)
-    draft = batch.draft
-    if draft is not None:
-        db.execute(
-            "UPDATE runs SET tip = ?, state = coalesce(?, state), user_state = coalesce(?, user_state),"
-            " toolkits = coalesce(?, toolkits) WHERE id = ?",
-            (draft.tip, draft.state, draft.user_state, draft.toolkits, run.id),
-        )
-    exchange_rows.write(db, batch, stored.models)
 
 
 def observations(db: Database, filter: Filter, limit: int | None, *, earliest: bool = False) -> list[Observation]:

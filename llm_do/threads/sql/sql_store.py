@@ -1,7 +1,8 @@
 """`SqlStore`: threads and the journal in a database. Safe to use from several processes.
 
 It has one connection on one worker thread. The SQL is in `rows` and the modules beside it, the schema in `migrations`.
-What a process does with its own runs is in `runs.process_runs`.
+What a process does with its own runs is in `runs.process_runs`. What lists of runs and threads don't need is imported
+when it is first used.
 """
 
 from __future__ import annotations
@@ -12,11 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from llm_do.concurrency.worker_threads import run_in_worker
 from llm_do.errors import ThreadConflict
-from llm_do.runtime.record.recording import AgentState
-from llm_do.runtime.record.store.opened_runs import OpenedRun, ResumedRun
-from llm_do.runtime.record.store.store_writes import Batch, EventRow, MessageRow, ProjectRow, RunEnd
+from llm_do.runtime.record.store.store_writes import EventRow
 from llm_do.runtime.record.stored_records import (
     Filter,
     Observation,
@@ -28,20 +26,14 @@ from llm_do.runtime.record.stored_records import (
     ThreadRecord,
     ThreadTotals,
 )
-from llm_do.threads.sql import exchange_rows, rows
-from llm_do.threads.sql.batch_store import SqlBatches
+from llm_do.threads.sql import rows
 from llm_do.threads.sql.database import Database
 from llm_do.threads.sql.durable import project_rows, question_rows
-from llm_do.threads.sql.kept_files import drop_kept_files
-from llm_do.threads.sql.memories.memory_store import SqlMemories
 from llm_do.threads.sql.open_store import OpenStore
-from llm_do.threads.sql.retention import Retention
 from llm_do.threads.sql.runs import run_rows
-from llm_do.threads.sql.runs.process_runs import ProcessRuns
-from llm_do.threads.sql.runs.run_endings import conflict
+from llm_do.threads.sql.runs.killed_runs import KilledRuns
 from llm_do.threads.sql.runs.thread_totals import threads_with_totals
-from llm_do.threads.sql.store_errors import ReadOnlyStoreError
-from llm_do.threads.sql.thread_deletion import delete_thread
+from llm_do.threads.sql.store_errors import ReadOnlyStoreError, thread_conflict
 from llm_do.threads.store.codec import same_json, state_text
 from llm_do.threads.store.thread_settings import config_data
 from llm_do.threads.store.tokens import new_token
@@ -50,8 +42,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from llm_do.runtime.record.exchanges import Exchange
-    from llm_do.runtime.record.recording import ThreadConfig
+    from llm_do.runtime.record.recording import AgentState, ThreadConfig
+    from llm_do.runtime.record.store.opened_runs import OpenedRun, ResumedRun
+    from llm_do.runtime.record.store.store_writes import Batch, MessageRow, ProjectRow, RunEnd
     from llm_do.runtime.record.store.stored_questions import KeptAnswer, QuestionRow
+    from llm_do.threads.sql.batch_store import SqlBatches
+    from llm_do.threads.sql.memories.memory_store import SqlMemories
+    from llm_do.threads.sql.retention import Retention
+    from llm_do.threads.sql.runs.process_runs import ProcessRuns
 
 __all__ = ["SqlStore"]
 
@@ -73,7 +71,7 @@ class SqlStore:
         self._owners = opened.owners
         self._active = opened.active
         self._worker = opened.worker
-        self._runs = ProcessRuns(opened)
+        self._killed = KilledRuns(opened)
 
     @property
     def name(self) -> str:
@@ -83,16 +81,28 @@ class SqlStore:
     @property
     def batches(self) -> SqlBatches:
         """Its batches: many inputs of one entry."""
-        return SqlBatches(self._opened, self._runs.finish_killed)
+        from llm_do.threads.sql.batch_store import SqlBatches
 
-    @property
-    def _retention(self) -> Retention:
-        return Retention(self._opened, self.recover)
+        return SqlBatches(self._opened, self._killed.finish)
 
     @property
     def memories(self) -> SqlMemories:
         """What agents remember in it."""
+        from llm_do.threads.sql.memories.memory_store import SqlMemories
+
         return SqlMemories(self._opened)
+
+    @property
+    def _retention(self) -> Retention:
+        from llm_do.threads.sql.retention import Retention
+
+        return Retention(self._opened, self.recover)
+
+    @property
+    def _runs(self) -> ProcessRuns:
+        from llm_do.threads.sql.runs.process_runs import ProcessRuns
+
+        return ProcessRuns(self._opened, self._killed)
 
     def add_project(self, root: Path) -> None:
         """Say that the runs of a project are recorded here; a deleted thread then takes what is kept to undo its runs.
@@ -149,13 +159,13 @@ class SqlStore:
         def save(db: Database) -> ThreadRecord:
             stored = rows.thread_record(db, record.user_id, record.id)
             if (stored.revision if stored is not None else None) != expected:
-                raise conflict(record.id)
+                raise thread_conflict(record.id)
             rows.insert_messages(db, None, messages)
             if (
                 record.head is not None
                 and not db.execute("SELECT 1 FROM messages WHERE id = ?", (record.head,)).fetchone()
             ):
-                raise conflict(record.id)
+                raise thread_conflict(record.id)
             turn = stored.turn if stored is not None and _same_turn(stored, record) else new_token()
             created = stored.created if stored is not None else record.created or now
             db.execute(
@@ -180,18 +190,7 @@ class SqlStore:
             StoreError: The thread is deleted, but what is kept of its runs couldn't be.
             ThreadConflict: The thread doesn't have the expected revision.
         """
-
-        def delete(db: Database) -> list[str] | None:
-            record = rows.thread_record(db, user_id, thread_id)
-            if expected is not None and (record is None or record.revision != expected):
-                raise conflict(thread_id)
-            return delete_thread(db, record) if record is not None else None
-
-        runs = await self._write(delete)
-        if runs:
-            what = f"thread {thread_id!r} is deleted, but what is kept to undo its runs isn't"
-            await run_in_worker(drop_kept_files, tuple(self._opened.roots), runs, what)
-        return runs is not None
+        return await self._retention.delete_thread(thread_id, user_id, expected)
 
     async def history(
         self, head: str | None, *, limit: int | None = None, stop: str | None = None, before: str | None = None
@@ -289,7 +288,7 @@ class SqlStore:
     async def recover(self) -> list[str]:
         """Finish every run whose process is gone, and return their ids; none in a store that can only be read."""
         try:
-            return await self._write(self._runs.finish_killed)
+            return await self._write(self._killed.finish)
         except ReadOnlyStoreError:
             return []
 
@@ -359,6 +358,8 @@ class SqlStore:
 
     async def exchanges(self, run_id: str) -> list[Exchange]:
         """Read the exchanges of a run in the order in which they ended."""
+        from llm_do.threads.sql import exchange_rows
+
         return await self._read(lambda db: exchange_rows.read(db, run_id))
 
     async def add_observation(self, observation: Observation) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from llm_do.errors import StoreError
+from llm_do.errors import StoreError, ThreadConflict
 
-__all__ = ["LostStoreError", "ReadOnlyStoreError", "UncertainCommitError"]
+__all__ = ["LostStoreError", "ReadOnlyStoreError", "UncertainCommitError", "thread_conflict"]
 
 
 class LostStoreError(StoreError):
@@ -17,3 +17,11 @@ class ReadOnlyStoreError(StoreError):
 
 class UncertainCommitError(StoreError):
     """The connection was lost at a commit, and what became of it can't be asked: it must not be repeated blindly."""
+
+
+def thread_conflict(thread_id: str) -> ThreadConflict:
+    """Create the error for the second of two concurrent writers."""
+    return ThreadConflict(
+        f"thread {thread_id!r} was continued or changed meanwhile",
+        hint="Run again to continue from the thread as it is now; this run's messages are kept as a branch of it.",
+    )

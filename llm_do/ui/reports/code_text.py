@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from llm_do.diagnostics.codes import CODES, Code
+from llm_do.diagnostics.codes.code import Code
+from llm_do.diagnostics.known_codes import CODES
 from llm_do.errors import UsageError
 from llm_do.text.text_diff import text_diff
 from llm_do.text.words import did_you_mean

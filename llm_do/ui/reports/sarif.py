@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from llm_do.diagnostics.codes import CODES, Code
+from llm_do.diagnostics.codes.code import Code
 from llm_do.diagnostics.diagnostic import Diagnostic
+from llm_do.diagnostics.known_codes import CODES
 from llm_do.text.sanitizer import escape_controls
 
 __all__ = ["render_sarif"]

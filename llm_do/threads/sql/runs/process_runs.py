@@ -1,7 +1,4 @@
-"""`ProcessRuns`: the runs of a store that this process has, from their beginnings to their ends.
-
-It also finishes the runs of processes that are gone: what becomes of those is in `recovery`.
-"""
+"""`ProcessRuns`: the runs of a store that this process has, from their beginnings to their ends."""
 
 from __future__ import annotations
 
@@ -14,11 +11,12 @@ from typing import TYPE_CHECKING, TypeVar
 from llm_do.runtime.record.store.opened_runs import OpenedRun, ResumedRun
 from llm_do.runtime.record.store.store_writes import Batch, ProjectRow, RunEnd
 from llm_do.runtime.record.stored_records import RunRecord
-from llm_do.threads.sql import rows
 from llm_do.threads.sql.database import Database
 from llm_do.threads.sql.durable import attempts, project_rows
 from llm_do.threads.sql.open_store import OpenStore
 from llm_do.threads.sql.runs import run_rows
+from llm_do.threads.sql.runs.killed_runs import KilledRuns
+from llm_do.threads.sql.runs.run_batches import write_batch
 from llm_do.threads.sql.runs.run_beginnings import begin as begin_in, run_exists
 from llm_do.threads.sql.runs.run_endings import finish
 from llm_do.threads.sql.runs.run_owners import owned_again
@@ -39,10 +37,12 @@ class ProcessRuns:
 
     Args:
         opened: What this process has of the store.
+        killed: The runs whose process is gone.
     """
 
-    def __init__(self, opened: OpenStore) -> None:
+    def __init__(self, opened: OpenStore, killed: KilledRuns) -> None:
         self._opened = opened
+        self._killed = killed
         self._owners = opened.owners
         self._active = opened.active
         self._worker = opened.worker
@@ -66,9 +66,9 @@ class ProcessRuns:
             if waits and not alone and self._is_claimed(db, run):
                 return None
             if stored == "running" and not again and run.id not in self._opened.claimed:
-                self.finish_killed(db)
+                self._killed.finish(db)
                 stored, alone = run_rows.before_beginning(db, run)
-            killed = [] if alone else self._finish_killed_of(db, run.user_id, run.thread_id)
+            killed = [] if alone else self._killed.finish_of(db, run.user_id, run.thread_id)
             opened = begin_in(
                 db,
                 owned,
@@ -96,7 +96,7 @@ class ProcessRuns:
         except BaseException as error:
             self._active.pop(run.id, None)
             if isinstance(error, asyncio.CancelledError):  # the job still starts the run, and nothing would end it
-                self._worker.post(self.finish_killed)
+                self._worker.post(self._killed.finish)
             raise
 
     async def _wait_for_thread(self, run: RunRecord) -> None:
@@ -113,7 +113,7 @@ class ProcessRuns:
         """Write what a run has done since the last batch."""
         run = self._active.get(batch.run_id)
         if run is not None:
-            await self._write_of(run, batch, lambda db, run: rows.write_batch(db, run, batch))
+            await self._write_of(run, batch, lambda db, run: write_batch(db, run, batch))
 
     async def resume(self, run_id: str) -> ResumedRun:
         """Begin another attempt at a durable run that no process has."""
@@ -123,7 +123,7 @@ class ProcessRuns:
 
         def begin(db: Database) -> ResumedRun:
             owner = self._owners.claim()
-            self.finish_killed(db)
+            self._killed.finish(db)
             run = attempts.waiting_run(db, run_id)
             resumed = attempts.resume(db, replace(run, owner=owner))
             self._active[run_id] = resumed.run  # before any other job may take it for one that was killed
@@ -142,7 +142,7 @@ class ProcessRuns:
             return
 
         def stop(db: Database, run: RunRecord) -> None:
-            rows.write_batch(db, run, batch)
+            write_batch(db, run, batch)
             attempts.stop(db, run, status)
 
         try:
@@ -156,7 +156,7 @@ class ProcessRuns:
         def drop(db: Database) -> None:
             from llm_do.threads.sql.runs import recovery  # heavy
 
-            self.finish_killed(db)
+            self._killed.finish(db)
             recovery.finish_killed(db, attempts.waiting_run(db, run_id))
             project_rows.drop_unused_projects(db)
 
@@ -191,30 +191,6 @@ class ProcessRuns:
         if kept is not run and self._active.get(run.id) is run:
             self._active[run.id] = kept
         return value
-
-    # -- killed runs
-
-    def finish_killed(self, db: Database) -> list[str]:
-        """Finish every run whose process is gone, and return their ids."""
-        return self._finish_killed_of(db, None, None)
-
-    def _finish_killed_of(self, db: Database, user: str | None, thread_id: str | None) -> list[str]:
-        finished: list[str] = []
-        alive: dict[str, bool] = {}
-        for run in run_rows.open_runs(db, user, thread_id):
-            active = self._active.get(run.id)
-            if active is not None and run.owner in (active.owner, self._owners.own):
-                continue
-            if run.owner == self._owners.own and self._opened.has_claimed(run):
-                continue
-            if run.owner not in alive:
-                alive[run.owner] = run.owner != self._owners.own and self._owners.alive(db, run.owner)
-            if not alive[run.owner]:
-                from llm_do.threads.sql.runs import recovery  # heavy
-
-                recovery.finish_killed(db, run)
-                finished.append(run.id)
-        return finished
 
 
 def _is_nested() -> bool:

@@ -13,19 +13,13 @@ from llm_do.runtime.record.stored_records import RunRecord
 from llm_do.threads.sql import exchange_rows, rows
 from llm_do.threads.sql.database import Database
 from llm_do.threads.sql.durable import batch_rows
+from llm_do.threads.sql.runs.run_batches import write_batch, write_batch_of
 from llm_do.threads.sql.runs.run_owners import own_run, refuse_other_attempt
+from llm_do.threads.sql.store_errors import thread_conflict
 from llm_do.threads.store.codec import same_json
 from llm_do.threads.store.tokens import new_token
 
-__all__ = ["conflict", "finish"]
-
-
-def conflict(thread_id: str) -> ThreadConflict:
-    """Create the error for the second of two concurrent writers."""
-    return ThreadConflict(
-        f"thread {thread_id!r} was continued or changed meanwhile",
-        hint="Run again to continue from the thread as it is now; this run's messages are kept as a branch of it.",
-    )
+__all__ = ["finish"]
 
 
 def finish(db: Database, run: RunRecord, ending: RunEnd) -> ThreadConflict | None:
@@ -41,7 +35,7 @@ def finish(db: Database, run: RunRecord, ending: RunEnd) -> ThreadConflict | Non
                 f"thread {run.thread_id!r} was deleted meanwhile", hint="Run again to start it afresh."
             )
         elif known.turn != ending.turn:
-            clash = conflict(run.thread_id)
+            clash = thread_conflict(run.thread_id)
     if user_state is not None:
         row = db.execute("SELECT state FROM users WHERE id = ?", (run.user_id,)).fetchone()
         stored = row[0] if row is not None else None
@@ -53,7 +47,7 @@ def finish(db: Database, run: RunRecord, ending: RunEnd) -> ThreadConflict | Non
         _keep_as_branch(db, run, ending)
         return clash
     if known is not None:
-        rows.write_batch_of(db, run, ending.batch, known)
+        write_batch_of(db, run, ending.batch, known)
     if ending.turn is not None and run.thread_id is not None:
         db.execute(
             "UPDATE threads SET head = coalesce(?, head), state = coalesce(?, state), toolkits = coalesce(?, toolkits),"
@@ -91,12 +85,12 @@ def _mark_ended(db: Database, run: RunRecord, ending: RunEnd) -> None:
 def _keep_as_branch(db: Database, run: RunRecord, ending: RunEnd) -> None:
     """Keep a run's messages as a branch, or only its journal if the run will be repeated."""
     if ending.keep:
-        rows.write_batch(db, run, replace(ending.batch, events=ending.batch.events[:-1]))
+        write_batch(db, run, replace(ending.batch, events=ending.batch.events[:-1]))
         own = db.execute("SELECT 1 FROM messages WHERE id = ? AND run = ?", (ending.head, run.id)).fetchone()
         if own is not None and ending.head is not None:
             rows.add_branch(db, run, ending.head)
     else:
-        rows.write_batch(db, run, replace(ending.batch, events=ending.batch.events[:-1], messages=(), dropped=()))
+        write_batch(db, run, replace(ending.batch, events=ending.batch.events[:-1], messages=(), dropped=()))
         db.execute("DELETE FROM messages WHERE run = ?", (run.id,))
         db.execute("UPDATE runs SET claimed = coalesce(claimed, ?) WHERE id = ?", (time.time(), run.id))
     db.execute(f"UPDATE runs SET turn = NULL, {rows.NO_DRAFT} WHERE id = ?", (run.id,))
