@@ -103,7 +103,7 @@ ITS_OWN = {
     "_startup/kept_file.py": "a file of this installation",
     "cli/actions/approvals/replay.py": "a file that a person names, which may be a pipe",
     "cli/actions/importing/import_action.py": "a file that is compared with the one to be written",
-    "cli/actions/stored_threads.py": "a file that a person names, which may be a pipe",
+    "cli/actions/records/stored_threads.py": "a file that a person names, which may be a pipe",
     "cli/arguments/run_input.py": "stdin",
     "cli/process/signals.py": "the kernel's",
     "concurrency/lifeline.py": "the kernel's",

@@ -78,7 +78,7 @@ def test_a_process_with_an_unused_store_exits_quietly(tmp_path: Path) -> None:
 
 def test_lists_of_threads_and_runs_import_no_messages() -> None:
     program = (
-        "import sys, llm_do.cli.actions.stored_threads, llm_do.cli.actions.stored_runs\n"
+        "import sys, llm_do.cli.actions.records.stored_threads, llm_do.cli.actions.records.stored_runs\n"
         "print([name for name in ('pydantic_ai', 'httpx', 'rich') if name in sys.modules])"
     )
     ended = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)

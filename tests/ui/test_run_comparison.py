@@ -10,7 +10,7 @@ import pytest
 from pydantic_ai import exceptions
 
 from llm_do import RunResult, tool
-from llm_do.cli.actions.stored_requests import compare_runs
+from llm_do.cli.actions.records.stored_requests import compare_runs
 from llm_do.errors import UsageError
 from llm_do.project.project import RecordSettings
 from llm_do.threads import SqliteStore, memory_store

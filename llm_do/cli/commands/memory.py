@@ -47,7 +47,7 @@ def list_memories(
     _debug: p.Debug = False,
 ) -> int:
     """List what agents remember, the latest first."""
-    from llm_do.cli.actions import stored_memories as memories
+    from llm_do.cli.actions.records import stored_memories as memories
     from llm_do.runtime.record.store.memories import MemoryFilter
 
     chosen = MemoryFilter(scope, user, thread, search=search)
@@ -77,7 +77,7 @@ def show(
     _debug: p.Debug = False,
 ) -> int:
     """Show a memory: whose it is, which run wrote it, and its text."""
-    from llm_do.cli.actions import stored_memories as memories
+    from llm_do.cli.actions.records import stored_memories as memories
     from llm_do.runtime.record.store.memories import MemoryFilter
 
     chosen = MemoryFilter(scope, user, thread, id=memory)
@@ -121,7 +121,7 @@ def forget(
       llm-do memory forget 3f9a2c41
       llm-do memory forget --user ann --all
     """
-    from llm_do.cli.actions import stored_memories as memories
+    from llm_do.cli.actions.records import stored_memories as memories
     from llm_do.runtime.record.store.memories import MemoryFilter
 
     chosen = MemoryFilter(scope, user, thread)

@@ -72,7 +72,7 @@ def list_runs(
       llm-do runs list --cost-above 0.50
       llm-do runs list --batch letters --status queued --status suspended
     """
-    from llm_do.cli.actions import stored_runs as runs
+    from llm_do.cli.actions.records import stored_runs as runs
     from llm_do.runtime.record.stored_records import RunFilter
 
     filter = RunFilter(thread, runs.known_statuses(status), entry, since, cost_above, batch=batch)
@@ -109,7 +109,7 @@ def costs(
       llm-do runs costs --since 30d
       llm-do runs costs --by model --format json
     """
-    from llm_do.cli.actions import stored_runs as runs
+    from llm_do.cli.actions.records import stored_runs as runs
     from llm_do.runtime.record.stored_records import RunFilter
 
     filter = RunFilter(entry=entry, since=since, batch=batch)
@@ -199,7 +199,7 @@ def show(
     import os
     from functools import partial
 
-    from llm_do.cli.actions import stored_runs as runs
+    from llm_do.cli.actions.records import stored_runs as runs
     from llm_do.cli.arguments.target import project_at
     from llm_do.linker.sources.project_root import locate_project
     from llm_do.ui.terminal.screen import terminal_columns, wants_color
@@ -214,13 +214,13 @@ def show(
     columns = terminal_columns(1)
     color = columns is not None and wants_color(os.environ, no_color=no_color)
     if requests is not None:
-        from llm_do.cli.actions.stored_requests import request_number, show_requests
+        from llm_do.cli.actions.records.stored_requests import request_number, show_requests
 
         number = request_number(requests, shown, types)
         as_json = shown == "json"
         sent = partial(show_requests, run=run, number=number, as_json=as_json, color=color)
         return runs.print_from_store(project, named, place, sent, verbatim=as_json, title=True)
-    from llm_do.cli.actions.shown_run import show_run
+    from llm_do.cli.actions.records.shown_run import show_run
 
     root = locate_project(project_at(project, named, quiet=True)).root
     lines_of = partial(show_run, root=root, run=run, form=shown, types=types, columns=columns, color=color)
@@ -263,8 +263,8 @@ def compare(
       llm-do runs compare
       llm-do runs compare 5f3c 81aa
     """
-    from llm_do.cli.actions.stored_requests import compare_runs
-    from llm_do.cli.actions.stored_runs import print_from_store
+    from llm_do.cli.actions.records.stored_requests import compare_runs
+    from llm_do.cli.actions.records.stored_runs import print_from_store
 
     return print_from_store(
         project,
@@ -294,7 +294,7 @@ def drop(
     _debug: p.Debug = False,
 ) -> int:
     """End a durable run that waits to be resumed. What it has done on its thread is kept."""
-    from llm_do.cli.actions import stored_runs as runs
+    from llm_do.cli.actions.records import stored_runs as runs
 
     return runs.print_from_store(project, named, place, lambda store: runs.drop_run(store, run))
 
@@ -329,7 +329,7 @@ def prune(
       llm-do runs prune --older-than 90d --dry-run
       llm-do runs prune --older-than 2026-09-01
     """
-    from llm_do.cli.actions import stored_runs as runs
+    from llm_do.cli.actions.records import stored_runs as runs
 
     return runs.print_from_store(
         project,

@@ -43,7 +43,7 @@ def list_threads(
     _debug: p.Debug = False,
 ) -> int:
     """List threads, the most recent first."""
-    from llm_do.cli.actions import stored_threads as threads
+    from llm_do.cli.actions.records import stored_threads as threads
     from llm_do.cli.arguments.target import project_at
     from llm_do.linker.sources.project_root import locate_project
 
@@ -81,7 +81,7 @@ def show(
     _debug: p.Debug = False,
 ) -> int:
     """Show a thread: its settings, its state, its latest messages."""
-    from llm_do.cli.actions import stored_threads as threads
+    from llm_do.cli.actions.records import stored_threads as threads
 
     return threads.print_from_store(
         project,
@@ -103,7 +103,7 @@ def config(
     _debug: p.Debug = False,
 ) -> int:
     """Print a thread's settings as JSON."""
-    from llm_do.cli.actions import stored_threads as threads
+    from llm_do.cli.actions.records import stored_threads as threads
 
     return threads.print_from_store(
         project, named, place, lambda store: threads.show_config(store, thread, user), verbatim=True
@@ -131,7 +131,7 @@ def set_config(
       llm-do threads set desk-7 model=openai:gpt-5-mini history_limit=20
       llm-do threads set desk-7 model_settings.temperature=0.2
     """
-    from llm_do.cli.actions import stored_threads as threads
+    from llm_do.cli.actions.records import stored_threads as threads
     from llm_do.cli.arguments.target import project_at
     from llm_do.linker.sources.project_root import locate_project
 
@@ -159,7 +159,7 @@ def fork(
     _debug: p.Debug = False,
 ) -> int:
     """Start a new thread with the history of another one."""
-    from llm_do.cli.actions import stored_threads as threads
+    from llm_do.cli.actions.records import stored_threads as threads
 
     return threads.print_from_store(project, named, place, lambda store: threads.fork(store, thread, new, user, at=at))
 
@@ -177,7 +177,7 @@ def branch(
     _debug: p.Debug = False,
 ) -> int:
     """Continue from an earlier message. Later messages are kept as a branch. Without options, list the branches."""
-    from llm_do.cli.actions import stored_threads as threads
+    from llm_do.cli.actions.records import stored_threads as threads
 
     return threads.print_from_store(
         project, named, place, lambda store: threads.branch(store, thread, user, at=at, to=to)
@@ -198,7 +198,7 @@ def delete(
 
     The record is their events, and the files that are kept to undo them.
     """
-    from llm_do.cli.actions import stored_threads as threads
+    from llm_do.cli.actions.records import stored_threads as threads
 
     return threads.print_from_store(project, named, place, lambda store: threads.delete(store, thread, user))
 
@@ -214,7 +214,7 @@ def export(
     _debug: p.Debug = False,
 ) -> int:
     """Write a thread to stdout, one JSON record a line."""
-    from llm_do.cli.actions import stored_threads as threads
+    from llm_do.cli.actions.records import stored_threads as threads
 
     return threads.print_from_store(
         project, named, place, lambda store: threads.export(store, thread, user), verbatim=True
@@ -233,7 +233,7 @@ def import_thread(
     _debug: p.Debug = False,
 ) -> int:
     """Import an exported thread. The file is validated first; an existing thread is never changed."""
-    from llm_do.cli.actions import stored_threads as threads
+    from llm_do.cli.actions.records import stored_threads as threads
 
     text = threads.read_export(file)
     return threads.print_from_store(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from llm_do.cli.actions.stored_runs import found_run
+from llm_do.cli.actions.records.stored_runs import found_run
 from llm_do.cli.arguments.target import project_at
 from llm_do.cli.process.streams import warn
 from llm_do.errors import UsageError

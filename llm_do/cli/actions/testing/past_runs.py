@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from llm_do import __version__
 from llm_do.cli.actions.project_store import existing_store
-from llm_do.cli.actions.stored_runs import found_run, gone_line
+from llm_do.cli.actions.records.stored_runs import found_run, gone_line
 from llm_do.cli.process.streams import write_stderr
 from llm_do.errors import UsageError
 from llm_do.files.root import Root

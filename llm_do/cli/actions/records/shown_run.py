@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from llm_do.cli.actions.project_store import local_time
-from llm_do.cli.actions.stored_runs import found_run, gone_line, shown_seconds
+from llm_do.cli.actions.records.stored_runs import found_run, gone_line, shown_seconds
 from llm_do.cli.actions.undo.changed_lines import changed_lines
 from llm_do.runtime.record.events.event import event_from_dict
 from llm_do.runtime.record.store.stored_questions import as_question

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from llm_do.cli.actions.project_store import align_columns
-from llm_do.cli.actions.shown_run import run_line
-from llm_do.cli.actions.stored_runs import found_run, gone_line
+from llm_do.cli.actions.records.shown_run import run_line
+from llm_do.cli.actions.records.stored_runs import found_run, gone_line
 from llm_do.errors import UsageError
 from llm_do.runtime.record.events.event import event_from_dict
 from llm_do.runtime.record.stored_records import Filter

@@ -1,0 +1,1 @@
+"""What a project's store holds, as commands list and show it."""
