@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import Field
-from pydantic_ai import FunctionToolset, RunContext, Tool
+from pydantic_ai import FunctionToolset, RunContext
 
 from llm_do.errors import ToolError
 from llm_do.project.tools.builtin_toolsets import ASK_USER
@@ -17,6 +17,7 @@ from llm_do.runtime.steps.durable_run import DurableRun
 from llm_do.runtime.steps.run_questions import OpenQuestion
 from llm_do.runtime.tools.traits import BuiltinContext, ToolTraits
 from llm_do.text.canonical_json import digest
+from llm_do.toolsets.function_tools import function_tool
 
 __all__ = ["ask_user"]
 
@@ -33,8 +34,7 @@ def ask_user(ctx: BuiltinContext) -> FunctionToolset[Any]:
         ['ask_user']
     """
     traits = ToolTraits(ASK_USER["ask_user"], ctx.name, "ask_user", describe=_describe)
-    tool: Tool[Any] = Tool(_ask, name="ask_user", metadata=traits.metadata(), require_parameter_descriptions=True)
-    return FunctionToolset([tool], id=ctx.name)
+    return FunctionToolset([function_tool(_ask, traits, "ask_user")], id=ctx.name)
 
 
 async def _ask(ctx: RunContext[CallContext], question: Question, choices: Choices | None = None) -> str:

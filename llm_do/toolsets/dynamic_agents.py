@@ -14,7 +14,7 @@ from typing import Annotated, Any, cast
 
 import yaml
 from pydantic import AliasChoices, Field
-from pydantic_ai import FunctionToolset, RunContext, Tool
+from pydantic_ai import FunctionToolset, RunContext
 
 from llm_do.concurrency.event_loops import PerLoop
 from llm_do.concurrency.worker_threads import run_in_worker
@@ -32,6 +32,7 @@ from llm_do.runtime.context.call_context import CallContext, current_call
 from llm_do.runtime.context.session import Session
 from llm_do.runtime.tools.traits import BuiltinContext, ToolTraits
 from llm_do.text.output_text import output_text
+from llm_do.toolsets.function_tools import function_tool
 
 __all__ = ["agent_file_text", "dynamic_agents"]
 
@@ -59,13 +60,7 @@ def dynamic_agents(ctx: BuiltinContext) -> FunctionToolset[Any]:
     call = ToolTraits(
         facts, ctx.name, "agent_call", restrict=partial(attached_files, facts), check=_check_before_asking
     )
-    return FunctionToolset(
-        [
-            Tool(agent_create, metadata=create.metadata(), require_parameter_descriptions=True),
-            Tool(agent_call, metadata=call.metadata(), require_parameter_descriptions=True),
-        ],
-        id=ctx.name,
-    )
+    return FunctionToolset([function_tool(agent_create, create), function_tool(agent_call, call)], id=ctx.name)
 
 
 async def agent_create(

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import Annotated, Any
 
 from pydantic import Field
-from pydantic_ai import FunctionToolset, RunContext, Tool
+from pydantic_ai import FunctionToolset, RunContext
 
 from llm_do.concurrency.worker_threads import run_in_worker
 from llm_do.errors import ToolError
@@ -24,6 +24,7 @@ from llm_do.runtime.tools.traits import BuiltinContext, ToolTraits
 from llm_do.text.words import did_you_mean
 from llm_do.toolsets.filesystem.protection import Protection
 from llm_do.toolsets.filesystem.text_ranges import is_binary, read_lines
+from llm_do.toolsets.function_tools import function_tool
 
 __all__ = ["skills"]
 
@@ -47,13 +48,7 @@ def skills(ctx: BuiltinContext) -> FunctionToolset[Any]:
         SKILLS["read_skill_file"], ctx.name, "read_skill_file", describe=_describe_read, resolve=made.resolve
     )
     functions: list[tuple[Callable[..., Any], ToolTraits]] = [(made.load_skill, load), (made.read_skill_file, read)]
-    return FunctionToolset(
-        [
-            Tool(function, metadata=traits.metadata(), require_parameter_descriptions=True)
-            for function, traits in functions
-        ],
-        id=ctx.name,
-    )
+    return FunctionToolset([function_tool(function, traits) for function, traits in functions], id=ctx.name)
 
 
 class _SkillTools:

@@ -7,13 +7,14 @@ from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
-from pydantic_ai import FunctionToolset, RunContext, Tool
+from pydantic_ai import FunctionToolset, RunContext
 
 from llm_do._startup.frozen import frozen
 from llm_do.errors import ToolError
 from llm_do.project.tools.builtin_toolsets import TODO
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.tools.traits import BuiltinContext, ToolTraits
+from llm_do.toolsets.function_tools import function_tool
 
 __all__ = ["Item", "Status", "todo"]
 
@@ -54,10 +55,7 @@ def todo(ctx: BuiltinContext) -> FunctionToolset[Any]:
         ['todo_add', 'todo_update', 'todo_list']
     """
     functions: dict[str, Callable[..., Any]] = {each.__name__: each for each in (todo_add, todo_update, todo_list)}
-    tools = [
-        Tool(function, metadata=ToolTraits(TODO[name], ctx.name, name).metadata(), require_parameter_descriptions=True)
-        for name, function in functions.items()
-    ]
+    tools = [function_tool(function, ToolTraits(TODO[name], ctx.name, name)) for name, function in functions.items()]
     return FunctionToolset(tools, id=ctx.name)
 
 

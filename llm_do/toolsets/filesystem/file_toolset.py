@@ -1,10 +1,9 @@
-"""File tools as PydanticAI toolsets: their schemas, built once per process, and the decisions about their calls."""
+"""File tools as PydanticAI toolsets, and the decisions about their calls."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 from pydantic_ai import FunctionToolset, Tool
@@ -16,7 +15,7 @@ from llm_do.policy.values import Decision, Resolved, ToolCallInfo, to_resolved
 from llm_do.project.tools.builtin_toolsets import FILES
 from llm_do.runtime.tools.traits import ToolTraits
 from llm_do.toolsets.filesystem.file_tools import FileTools
-from llm_do.toolsets.filesystem.protection import Protection
+from llm_do.toolsets.function_tools import function_tool
 
 __all__ = ["build_tools", "file_toolset"]
 
@@ -32,26 +31,7 @@ def file_toolset(tools: FileTools, *, name: str, read_only: bool) -> FunctionToo
 
 def build_tools(tools: FileTools, names: Sequence[str], toolset: str) -> list[Tool[object]]:
     """Build PydanticAI tools from the methods of `tools` with these names."""
-    built: list[Tool[object]] = []
-    for name in names:
-        prototype = _prototype(type(tools), name)
-        function: Callable[..., object] = getattr(tools, name)
-        built.append(
-            Tool(
-                function,
-                name=name,
-                description=prototype.description,
-                function_schema=replace(prototype.function_schema, function=function),
-                metadata=_traits(tools, name, toolset).metadata(),
-            )
-        )
-    return built
-
-
-@lru_cache(maxsize=64)
-def _prototype(kind: type[FileTools], name: str) -> Tool[object]:
-    """Return a tool whose schema all instances share, since building a schema takes milliseconds."""
-    return Tool(getattr(kind(Protection(Root("."))), name), require_parameter_descriptions=True)
+    return [function_tool(getattr(tools, name), _traits(tools, name, toolset), name) for name in names]
 
 
 def _traits(tools: FileTools, name: str, toolset: str) -> ToolTraits:

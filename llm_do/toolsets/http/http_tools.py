@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, NotRequired
 from urllib.parse import quote, urljoin
 
 from pydantic import AfterValidator, Field
-from pydantic_ai import FunctionToolset, RunContext, Tool
+from pydantic_ai import FunctionToolset, RunContext
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict  # pydantic reads only these before Python 3.12
 
@@ -29,6 +29,7 @@ from llm_do.runtime.tools.artifacts import save_artifact
 from llm_do.runtime.tools.tool_output import limit_result
 from llm_do.runtime.tools.traits import ToolTraits
 from llm_do.text.sanitizer import sanitize
+from llm_do.toolsets.function_tools import function_tool
 from llm_do.toolsets.http.bodies import body_text
 from llm_do.toolsets.http.exchange import Exchange, exchange
 from llm_do.toolsets.http.targets import (
@@ -234,10 +235,7 @@ def http_toolset(name: str, config: HttpConfig) -> FunctionToolset[Any]:
     """Build the toolset; it has no state, so runs may share it."""
     tools = HttpTools(name, config)
     functions: dict[str, Callable[..., Any]] = {"http_get": tools.http_get, "http_request": tools.http_request}
-    built = [
-        Tool(function, name=each, metadata=tools.traits(each).metadata(), require_parameter_descriptions=True)
-        for each, function in functions.items()
-    ]
+    built = [function_tool(function, tools.traits(each), each) for each, function in functions.items()]
     if config.base_url is not None:
         for tool in built:
             tool.description = f"{tool.description} URLs have to begin with {config.base_url}."

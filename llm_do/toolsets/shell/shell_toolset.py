@@ -27,6 +27,7 @@ from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.tools.artifacts import open_artifact
 from llm_do.runtime.tools.current_tool import APPROVED_BASIS
 from llm_do.runtime.tools.traits import Preview, ToolTraits
+from llm_do.toolsets.function_tools import function_tool
 from llm_do.toolsets.shell.captured_output import Capture
 from llm_do.toolsets.shell.command_judges import CommandJudge, as_read_only, means_something_else, stricter
 from llm_do.toolsets.shell.command_line import CommandRefusedError, PreparedLine, prepare_line
@@ -355,13 +356,7 @@ def shell_tool(shell: Shell, toolset: str) -> Tool[Any]:
         check=shell.check,
         succeeded=_exited_well,
     )
-    return Tool(
-        run_or_leave if shell.may_leave else run,
-        name="shell",
-        takes_ctx=True,
-        metadata=traits.metadata(),
-        require_parameter_descriptions=True,
-    )
+    return function_tool(run_or_leave if shell.may_leave else run, traits, "shell")
 
 
 def _exited_well(result: ShellResult) -> bool:
