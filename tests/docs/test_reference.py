@@ -89,7 +89,7 @@ def test_every_page_is_made() -> None:
 def test_a_table_has_every_key_of_an_object_of_the_files(kind: Any, name: str) -> None:
     shown = [rows for page in ("agent-files.md", "project-json.md", "toolset-options.md") for rows in tables(page)]
 
-    assert OBJECTS[kind, name] in shown
+    assert OBJECTS[kind, name] in shown, "run: python scripts/reference.py"
 
 
 @pytest.mark.parametrize("manifest", ["project.json", "flow.json"])
@@ -117,6 +117,7 @@ def test_the_blocks_about_files_are_files_of_the_example() -> None:
 def test_an_events_section_has_its_fields_and_shows_them(kind: type[EventBase]) -> None:
     own = {field.name for field in dataclasses.fields(kind)} - {field.name for field in dataclasses.fields(EventBase)}
     names = {{"source": "from", "target": "to"}.get(name, name) if kind.type == "handoff" else name for name in own}
+    assert f"\n## `{kind.type}`\n" in text_of("events.md"), "run: python scripts/reference.py"
     text = section("events.md", f"`{kind.type}`")
     (shown,) = markdown.FENCED.finditer(text)
 
@@ -125,7 +126,9 @@ def test_an_events_section_has_its_fields_and_shows_them(kind: type[EventBase]) 
 
 
 def test_all_events_are_listed() -> None:
-    assert [row.partition("`]")[0].removeprefix("[`") for row in tables("events.md")[0]] == list(EVENT_TYPES)
+    assert [row.partition("`]")[0].removeprefix("[`") for row in tables("events.md")[0]] == list(EVENT_TYPES), (
+        "run: python scripts/reference.py"
+    )
 
 
 def test_the_guide_to_events_names_every_type() -> None:

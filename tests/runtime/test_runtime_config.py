@@ -119,19 +119,22 @@ def test_a_config_cannot_be_combined_with_other_options() -> None:
     assert Runtime(project(), config=config).config is config
 
 
-def test_a_manifest_without_settings_means_what_a_project_in_code_without_settings_does() -> None:
-    """Each setting is in the manifest and in `RuntimeSettings`, with one default."""
-    assert runtime_settings(RuntimeFile()) == RuntimeSettings()
-    assert {*RuntimeFile.model_fields} - {"auth_mode"} == {
-        {"record_settings": "record"}.get(each.name, each.name) for each in dataclasses.fields(RuntimeSettings)
-    }
+@each_row("name", [each.name for each in dataclasses.fields(RuntimeSettings)])
+def test_a_setting_has_one_default_in_a_manifest_and_in_python(name: str) -> None:
+    default = getattr(runtime_settings(RuntimeFile()), name)
+
+    assert default == getattr(RuntimeSettings(), name), "RuntimeFile and RuntimeSettings differ"
+    assert {"record_settings": "record"}.get(name, name) in RuntimeFile.model_fields, "a manifest can't set it"
 
 
 @each_row("name", LEAST)
 def test_a_count_has_the_same_smallest_value_in_a_manifest_and_in_python(name: str) -> None:
     assert RuntimeConfig.of(project(), **{name: LEAST[name]})
-    with pytest.raises(UsageError):  # `_MINIMUM` in llm_do/runtime/session/runtime_config.py has the limits
+    try:
         RuntimeConfig.of(project(), **{name: LEAST[name] - 1})
+    except UsageError:
+        return
+    pytest.fail(f"{LEAST[name] - 1} is accepted: `_MINIMUM` in llm_do/runtime/session/runtime_config.py has the limits")
 
 
 @each_row("name", [name for name in RunOptions.__annotations__ if name in LEAST])
@@ -139,7 +142,9 @@ def test_an_option_of_the_command_line_has_the_smallest_value_of_its_setting(nam
     _, option = get_args(RunOptions.__annotations__[name])
     assert isinstance(option, Option)
 
-    assert option.minimum == LEAST[name] or not option.flags
+    assert option.minimum == LEAST[name] or not option.flags, (
+        f"its `minimum` must be that of the manifest, {LEAST[name]}"
+    )
 
 
 @each_row("name", sorted({*RuntimeOptions.__annotations__, *ConfigOptions.__annotations__}))
