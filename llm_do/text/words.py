@@ -1,11 +1,11 @@
-"""Words in messages: which name was meant, and a noun with its article."""
+"""Words in messages: which name was meant, and a noun with its article or its number."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
-__all__ = ["closest_match", "did_you_mean", "with_article"]
+__all__ = ["closest_match", "did_you_mean", "with_article", "with_count"]
 
 _PARTS = re.compile(r"[\s_.-]+")
 _SEPARATORS = frozenset(" \t\n_.-")
@@ -108,3 +108,13 @@ def with_article(noun: str) -> str:
         ('an agent', 'a flow')
     """
     return f"{'an' if noun[:1].lower() in tuple('aeiou') else 'a'} {noun}"
+
+
+def with_count(number: int, noun: str) -> str:
+    """A number and its noun, which gets an `s` unless there is one.
+
+    Example:
+        >>> with_count(1, "tool call"), with_count(1200, "token"), with_count(0, "step")
+        ('1 tool call', '1,200 tokens', '0 steps')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

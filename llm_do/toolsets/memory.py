@@ -29,6 +29,7 @@ from llm_do.runtime.record.store.memories import Memory, MemoryOwner, MemoryStep
 from llm_do.runtime.steps.inner_calls import current_step
 from llm_do.runtime.tools.traits import BuiltinContext, ToolTraits
 from llm_do.text.surrogates import replace_surrogates
+from llm_do.text.words import with_count
 
 __all__ = ["memory"]
 
@@ -267,7 +268,7 @@ def _age(seconds: float) -> str:
     for unit, length in _LENGTHS:
         if seconds >= length:
             count = int(seconds // length)
-            return f"{count} {unit}{'s' if count > 1 else ''}"
+            return with_count(count, unit)
     return "less than a day"
 
 

@@ -20,6 +20,7 @@ from llm_do.errors import LinkError, StoreError, UsageError
 from llm_do.files.local_folder import FOLDER
 from llm_do.linker.sources.project_root import ProjectLocation, locate_project
 from llm_do.runtime.approval import trusted_folders
+from llm_do.text.words import with_count
 from llm_do.ui.reports.error_text import paragraph
 from llm_do.ui.terminal.screen import in_ci
 
@@ -287,7 +288,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _approvals(count: int) -> str:
-    return f"{count} permanent approval{'' if count == 1 else 's'}"
+    return with_count(count, "permanent approval")
 
 
 def _was(names: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from llm_do.errors import UsageError
+from llm_do.text.words import with_count
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project
@@ -71,7 +72,7 @@ class SessionCassette:
             return
         write_cassette(self._file, cassette)
         count = len(cassette.exchanges)
-        notice(f"recorded {count} request{'s' if count > 1 else ''} in {self._file}; replay them with --replay")
+        notice(f"recorded {with_count(count, 'request')} in {self._file}; replay them with --replay")
 
 
 def _recording_command(args: Sequence[str]) -> str:

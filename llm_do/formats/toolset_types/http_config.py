@@ -21,7 +21,7 @@ from llm_do.formats.validation.fields import (
 from llm_do.policy.urls.addresses import is_local_name, is_public
 from llm_do.policy.urls.url import DEFAULT_PORTS, read_url
 
-__all__ = ["HttpConfig", "PrivateAddress", "http_faults", "parse_private"]
+__all__ = ["HttpConfig", "PrivateAddress", "http_faults", "is_address", "parse_private"]
 
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _OURS = frozenset({"accept-encoding", "connection", "content-length", "content-type", "expect", "host"})
@@ -155,7 +155,7 @@ def http_faults(options: Mapping[str, object]) -> dict[str, str]:
     private = cast("object", options.get("private"))
     texts = cast("list[object]", private) if isinstance(private, list) else []
     named = any(_names(parse_private(each), read.host) for each in texts if isinstance(each, str))
-    if not named and (is_local_name(read.host) or (_is_number(read.host) and not is_public(read.host))):
+    if not named and (is_local_name(read.host) or (is_address(read.host) and not is_public(read.host))):
         return {"base_url": "is an address of this machine or a private network, which `private` has to name"}
     if headers and read.url.scheme != "https" and not named:
         return {"headers": "would be sent without encryption; use https, or name the host in `private`"}
@@ -168,8 +168,9 @@ def _names(entry: PrivateAddress | None, host: str) -> bool:
         return False
     if entry.network is None:
         return entry.host == host
-    return _is_number(host) and ip_address(host) in entry.network
+    return is_address(host) and ip_address(host) in entry.network
 
 
-def _is_number(host: str) -> bool:
+def is_address(host: str) -> bool:
+    """Whether a host is an IP address, not a name."""
     return ":" in host or host.rpartition(".")[2].isdecimal()

@@ -10,6 +10,7 @@ from llm_do.runtime.record.results import Usage
 from llm_do.testing.cases.results import cost_note
 from llm_do.testing.cases.workers import Job
 from llm_do.testing.cassettes.files import read_cassette
+from llm_do.text.words import with_count
 
 __all__ = ["describe_requests"]
 
@@ -32,13 +33,9 @@ def describe_requests(root: Path, jobs: Sequence[Job]) -> str:
         except UsageError:
             new += 1
     runs = sum(job.repeats for job in jobs)
-    count = _count(len(jobs), "test") + (f", {_count(runs, 'run')}" if runs != len(jobs) else "")
+    count = with_count(len(jobs), "test") + (f", {with_count(runs, 'run')}" if runs != len(jobs) else "")
     verb = "asking models in" if any(job.plan.mode == "live" for job in jobs) else "recording"
     if new == len(jobs):
         return f"{verb} {count} for the first time: what it costs isn't known"
     first = f"; {new} for the first time" if new else ""
     return f"{verb} {count}{cost_note(known)}{first}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

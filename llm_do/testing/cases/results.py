@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from llm_do._startup.frozen import frozen
 from llm_do.runtime.record.results import Usage
+from llm_do.text.words import with_count
 
 __all__ = ["CaseResult", "CaseStatus", "Failure", "SuiteResult", "cost_note"]
 
@@ -193,4 +194,4 @@ def cost_note(last_time: Usage) -> str:
     if not last_time.requests:
         return ""
     cost = f", ${last_time.cost_usd:.4f}" if last_time.cost_usd is not None else ""
-    return f" ({last_time.requests} request{'' if last_time.requests == 1 else 's'}{cost} last time)"
+    return f" ({with_count(last_time.requests, 'request')}{cost} last time)"

@@ -14,6 +14,7 @@ from typing import get_args
 from llm_do.testing.cases.results import CaseResult, CaseStatus, SuiteResult
 from llm_do.testing.reports.base_report import Base, describe_change
 from llm_do.testing.reports.written_text import describe_failure, place, shorten, writable
+from llm_do.text.words import with_count
 
 __all__ = ["MOST", "to_markdown"]
 
@@ -50,7 +51,7 @@ def to_markdown(suite: SuiteResult, base: Base | None = None, folder: Path = Pat
     for at, case in enumerate(failed):
         block = f"\n{_folded(case, folder)}\n"
         if len(text) + len(block) > MOST:
-            return f"{text}\n{_number(len(failed) - at, 'more failure')} didn't fit in here.\n"
+            return f"{text}\n{with_count(len(failed) - at, 'more failure')} didn't fit in here.\n"
         text += block
     return text
 
@@ -107,7 +108,7 @@ def _table_by_column(suite: SuiteResult, base: Base | None) -> list[str]:
 def _cell(case: CaseResult | None, base: Base | None) -> str:
     if case is None:
         return ""
-    steps = _number(case.steps, "step")
+    steps = with_count(case.steps, "step")
     words = [f"{_MARKS[case.status]} {_rate(case)}".rstrip(), steps, f"{case.usage.total_tokens:,} tokens", _cost(case)]
     text = " · ".join(filter(None, words))
     change = describe_change(case, base) if base is not None else ""
@@ -126,7 +127,7 @@ def _rows(heads: list[str], rules: list[str], rows: list[list[str]], cases: Sequ
         kept.discard(at)
     table = [f"| {' | '.join(heads)} |", f"| {' | '.join(rules)} |", *(lines[at] for at in sorted(kept))]
     left_out = len(lines) - len(kept)
-    return ["\n".join(table)] + ([f"{_number(left_out, 'more test')} didn't fit in here."] if left_out else [])
+    return ["\n".join(table)] + ([f"{with_count(left_out, 'more test')} didn't fit in here."] if left_out else [])
 
 
 def _name(case: CaseResult, suite: SuiteResult) -> str:
@@ -157,10 +158,6 @@ def _cost(case: CaseResult) -> str:
 
 def _dollars(amount: float) -> str:
     return f"${amount:.4f}" if amount else "$0"
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _gone(suite: SuiteResult, base: Base) -> str:

@@ -13,7 +13,7 @@ from ipaddress import ip_address
 
 from llm_do._startup.frozen import frozen
 from llm_do.errors import ToolError
-from llm_do.formats.toolset_types.http_config import HttpConfig, PrivateAddress, parse_private
+from llm_do.formats.toolset_types.http_config import HttpConfig, PrivateAddress, is_address, parse_private
 from llm_do.formats.variables import UnsetVariableError, expand_variables, references
 from llm_do.policy.urls.addresses import is_local_name, is_public, is_unroutable
 from llm_do.policy.urls.url import DEFAULT_PORTS, Url, read_url
@@ -107,7 +107,7 @@ async def look_up(host: str, port: int) -> Sequence[str]:
 
 def check_number(target: Target, config: HttpConfig) -> None:
     """Raise `ToolError` for a host that needs no look-up to be refused: an address, or a name of this machine."""
-    if _is_number(target.host):
+    if is_address(target.host):
         _check(target, target.host, _named(config))
     elif is_local_name(target.host) and not _is_named(target, "127.0.0.1", _named(config)):
         raise _refusal(target, "is")
@@ -120,7 +120,7 @@ async def addresses_of(target: Target, config: HttpConfig, resolve: LookUp) -> S
         ToolError: The host has none, or one that mustn't be reached.
     """
     check_number(target, config)
-    if _is_number(target.host):
+    if is_address(target.host):
         return [target.host]
     try:
         found = await resolve(target.host, target.port)
@@ -133,10 +133,6 @@ async def addresses_of(target: Target, config: HttpConfig, resolve: LookUp) -> S
     for address in found:
         _check(target, address, _named(config))
     return found[:_MOST_ADDRESSES]
-
-
-def _is_number(host: str) -> bool:
-    return ":" in host or host.rpartition(".")[2].isdecimal()
 
 
 def _named(config: HttpConfig) -> list[PrivateAddress]:

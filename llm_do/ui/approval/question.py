@@ -11,6 +11,7 @@ from dataclasses import field
 from llm_do._startup.frozen import frozen
 from llm_do.runtime.approval.broker import ApprovalRequest
 from llm_do.text.sanitizer import format_arguments, sanitize
+from llm_do.text.words import with_count
 from llm_do.ui.approval.diff_view import diff_lines
 from llm_do.ui.approval.frame import Frame
 from llm_do.ui.approval.lookalikes import find_lookalikes
@@ -122,7 +123,7 @@ def _targets(request: ApprovalRequest) -> list[str]:
 
 def _omitted(request: ApprovalRequest, targets: Collection[str]) -> list[str]:
     defaults = sum(name in request.args and name not in targets for name in request.defaults)
-    words = [f"{defaults} default argument{'' if defaults == 1 else 's'}"] if defaults else []
+    words = [with_count(defaults, "default argument")] if defaults else []
     in_diff = [sanitize(name) for name in request.in_diff if name in request.args]
     return [*words, *([f"{' and '.join(in_diff)} in full"] if in_diff else [])]
 

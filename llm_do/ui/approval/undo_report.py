@@ -15,6 +15,7 @@ from llm_do.files.changes.undo_plan import PlannedFile, UndoPlan, root_of
 from llm_do.files.refusals import FileRefusedError
 from llm_do.files.root import refuse_links
 from llm_do.text.run_ids import short_run_id
+from llm_do.text.words import with_count
 
 __all__ = ["calls_lines", "file_data", "file_rows", "plan_title", "undo_diffs"]
 
@@ -28,7 +29,7 @@ _MOST_CALLS = 10
 def plan_title(plan: UndoPlan) -> str:
     """What is undone, in a few words."""
     count = len(plan.those("undo"))
-    files = f"{count:,} file{'' if count == 1 else 's'}"
+    files = with_count(count, "file")
     record = plan.record
     if record.of is None:
         return f"undo run {short_run_id(record.id)}: {files}"

@@ -37,6 +37,7 @@ from llm_do.runtime.record.events.tool_events import (
     ToolResultEvent,
 )
 from llm_do.text.sanitizer import sanitize
+from llm_do.text.words import with_count
 from llm_do.ui.reports.error_text import paragraph
 from llm_do.ui.terminal.text_width import call_text, shorten_middle
 
@@ -92,7 +93,7 @@ def describe(event: Event, limit: int = 160) -> str:
         case RunStartedEvent() | CallStartedEvent() | RunFinishedEvent() | CallFinishedEvent() | RunFailedEvent():
             return _describe_call(event, limit)
         case RunResumedEvent():
-            return f"resumed as attempt {event.attempt}, after {_count(event.steps, 'step')}"
+            return f"resumed as attempt {event.attempt}, after {with_count(event.steps, 'step')}"
         case TextEvent() | TextDoneEvent() | ThinkingEvent():
             return shorten_middle(event.text, limit)
         case WarningEvent():
@@ -211,16 +212,12 @@ def summary_line(result: RunResult, seconds: float) -> str:
         'completed: 1 step, 0 tokens, 0.2 s'
     """
     usage = result.usage
-    parts = [_count(result.steps, "step"), _count(usage.total_tokens, "token")]
+    parts = [with_count(result.steps, "step"), with_count(usage.total_tokens, "token")]
     if usage.tool_calls:
-        parts.insert(1, _count(usage.tool_calls, "tool call"))
+        parts.insert(1, with_count(usage.tool_calls, "tool call"))
     if usage.cost_usd is not None:
         parts.append(f"${usage.cost_usd:.4f}")
     parts.append(f"{seconds:.1f} s")
     if result.warnings:
-        parts.append(_count(len(result.warnings), "warning"))
+        parts.append(with_count(len(result.warnings), "warning"))
     return f"{result.status}: {', '.join(parts)}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -17,6 +17,7 @@ from llm_do.runtime.record.stored_records import RunRecord
 from llm_do.runtime.request.request_differences import RequestDifference, request_differences
 from llm_do.text.run_ids import short_run_id
 from llm_do.text.text_diff import text_diff
+from llm_do.text.words import with_count
 from llm_do.ui.live.call_tree import seconds_text
 from llm_do.ui.live.sent_requests import answer_lines
 
@@ -174,7 +175,7 @@ def _used(usage: Usage | None) -> str:
     if usage is None:
         return "-"
     cost = f", ${usage.cost_usd:.4f}" if usage.cost_usd is not None else ""
-    return f"{usage.requests:,} request{'' if usage.requests == 1 else 's'}, {usage.total_tokens:,} tokens{cost}"
+    return f"{with_count(usage.requests, 'request')}, {with_count(usage.total_tokens, 'token')}{cost}"
 
 
 # -- where they diverge

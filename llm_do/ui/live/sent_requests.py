@@ -16,6 +16,7 @@ from llm_do.runtime.record.exchanges import Exchange
 from llm_do.runtime.record.sent_request import SETUP
 from llm_do.text.sanitizer import sanitize
 from llm_do.text.text_diff import text_diff
+from llm_do.text.words import with_count
 from llm_do.ui.live.call_tree import seconds_text
 from llm_do.ui.live.event_lines import usage_text
 from llm_do.ui.terminal.screen import paint
@@ -321,7 +322,7 @@ def answer_lines(exchange: Exchange) -> list[str]:
 
 
 def _messages(count: int) -> str:
-    return f"{count} message{'' if count == 1 else 's'}"
+    return with_count(count, "message")
 
 
 def _moment(seconds: float | None) -> str | None:

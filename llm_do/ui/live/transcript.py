@@ -34,6 +34,7 @@ from llm_do.runtime.record.events.tool_events import (
     ToolResultEvent,
 )
 from llm_do.text.sanitizer import sanitize
+from llm_do.text.words import with_count
 from llm_do.ui.live.call_tree import CallTree, seconds_text
 from llm_do.ui.live.event_lines import describe, event_line, outcome_text, usage_text
 from llm_do.ui.terminal.markdown import render_markdown
@@ -173,7 +174,7 @@ class Transcript:
         mark = paint(self._good if good else self._bad, "good" if good else "bad", color=self._color)
         words = [seconds_text(event.time - node.started), *usage_text(node.tokens, node.cost)]
         if self._tree.is_folded(node) and node.tool_calls:
-            words.append(f"{node.tool_calls:,} tool call{'' if node.tool_calls == 1 else 's'}")
+            words.append(with_count(node.tool_calls, "tool call"))
         facts = self._dot.join(words)
         status = "" if good else f" {event.status}"
         head = truncate(f"{sanitize(event.path)}{status}", max(columns - len(facts) - 5, 10))

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from llm_do.text.sanitizer import sanitize
+from llm_do.text.words import with_count
 from llm_do.ui.terminal.screen import paint
 from llm_do.ui.terminal.text_width import shorten_middle
 
@@ -26,9 +27,9 @@ def replay_lines(data: Mapping[str, Any], *, color: bool = False) -> Iterator[st
     def quiet(text: str) -> str:
         return paint(sanitize(text), "quiet", color=color)
 
-    yield f"{_count(data['calls'], 'call')} of {_count(data['runs'], 'run')}, by {sanitize(data['rules'])}"
+    yield f"{with_count(data['calls'], 'call')} of {with_count(data['runs'], 'run')}, by {sanitize(data['rules'])}"
     if data["unreadable"]:
-        yield quiet(f"  {_count(data['unreadable'], 'event')} of the record can't be read")
+        yield quiet(f"  {with_count(data['unreadable'], 'event')} of the record can't be read")
     for name, title in _NOW.items():
         if data["now"].get(name):
             yield f"  {data['now'][name]:>7,}  {paint(title, _STYLES[name], color=color)}"
@@ -60,7 +61,3 @@ def _example(each: Mapping[str, Any]) -> str:
     args = each["example"]["args"]
     shown = ", ".join(f"{name}={value}" for name, value in args.items())
     return f"{each['tool']}({shorten_middle(shown, 50)})"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

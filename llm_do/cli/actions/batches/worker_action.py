@@ -14,6 +14,7 @@ from llm_do.cli.process.signals import PATIENCE, kill_children
 from llm_do.cli.process.streams import warn
 from llm_do.errors import UsageError
 from llm_do.text.sanitizer import sanitize
+from llm_do.text.words import with_count
 
 if TYPE_CHECKING:
     from llm_do.cli.actions.session import Session
@@ -210,7 +211,7 @@ def _ended(counts: WorkerCounts) -> str:
 
 
 def _runs(count: int) -> str:
-    return "1 run" if count == 1 else f"{count} runs"
+    return with_count(count, "run")
 
 
 def _soon(loop: asyncio.AbstractEventLoop, work: partial[None]) -> None:

@@ -12,7 +12,7 @@ from llm_do.cli.arguments.target import user_path
 from llm_do.cli.process.streams import warn
 from llm_do.errors import UsageError
 from llm_do.text.sanitizer import sanitize
-from llm_do.text.words import did_you_mean
+from llm_do.text.words import did_you_mean, with_count
 from llm_do.ui.terminal.screen import terminal_columns
 from llm_do.ui.terminal.text_width import wrap_words
 
@@ -130,7 +130,7 @@ async def _approvals(chat: Chat, rest: str) -> None:
     _print(f"this session: {rule.text}" for rule in approver.session_rules)
     if approver.session_digests:
         count = len(approver.session_digests)
-        _print([f"this session: {count} exact call{'s' if count > 1 else ''}"])
+        _print([f"this session: {with_count(count, 'exact call')}"])
     if not (stored or approver.session_digests or approver.session_rules):
         _print(["no approvals"])
 

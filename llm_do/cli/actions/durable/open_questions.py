@@ -15,6 +15,7 @@ from llm_do.runtime.approval.question_answers import answer_question, find_quest
 from llm_do.runtime.record.store.stored_questions import PendingQuestion, as_question, short_id
 from llm_do.text.run_ids import short_run_id
 from llm_do.text.sanitizer import sanitize
+from llm_do.text.words import with_count
 from llm_do.ui.approval.frame import Frame
 from llm_do.ui.approval.question import question_of
 from llm_do.ui.reports.open_questions import how_to_answer, question_rows
@@ -130,7 +131,7 @@ def _word(answer: str) -> str:
 
 
 def _count(questions: Sequence[PendingQuestion]) -> str:
-    return "1 question" if len(questions) == 1 else f"{len(questions)} questions"
+    return with_count(len(questions), "question")
 
 
 def _question_lines(question: PendingQuestion) -> list[str]:

@@ -21,6 +21,7 @@ from llm_do.importing.translation import Note
 from llm_do.linker.sources.project_files import ProjectFiles, read_project
 from llm_do.linker.sources.project_root import MANIFEST, ProjectLocation
 from llm_do.text.sanitizer import sanitize
+from llm_do.text.words import with_count
 
 __all__ = ["Imported", "import_agents"]
 
@@ -84,7 +85,7 @@ class Imported:
         skills = [file for file in self.written if file.startswith(f"{SKILLS}/") and file.endswith(f"/{SKILL}")]
         if MANIFEST in self.written:
             folder = "" if self.root == Path.cwd() else f" {shlex.quote(str(self.root))}"
-            counts = [_count(len(files), what) for files, what in ((agents, "agent"), (skills, "skill")) if files]
+            counts = [with_count(len(files), what) for files, what in ((agents, "agent"), (skills, "skill")) if files]
             yield f"{' and '.join(counts)}; check and run the project with:"
             yield sanitize(f"  llm-do check{folder}")
             yield sanitize(f'  llm-do run{folder} "PROMPT"')
@@ -252,10 +253,6 @@ def _umask() -> int:
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'s' if number > 1 else ''}"
 
 
 def _note_lines(notes: Sequence[SourceNote]) -> Iterator[str]:

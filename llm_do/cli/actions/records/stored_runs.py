@@ -19,7 +19,7 @@ from llm_do.runtime.record.results import Usage
 from llm_do.runtime.record.run_names import named_run
 from llm_do.runtime.record.stored_records import RunFilter, RunRecord, Spending, SpendingBy
 from llm_do.text.run_ids import short_run_id
-from llm_do.text.words import closest_match
+from llm_do.text.words import closest_match, with_count
 from llm_do.threads.sql.sql_store import SqlStore
 
 __all__ = [
@@ -89,7 +89,9 @@ async def drop_run(store: SqlStore, run: str) -> Sequence[str]:
 async def prune_runs(store: SqlStore, before: float, *, dry_run: bool) -> Sequence[str]:
     """Delete the record of runs that ended before a time, and say how many they were."""
     count = await store.prune_runs(before, dry_run=dry_run)
-    return [f"{'would delete' if dry_run else 'deleted'} {_count(count, 'run')} that ended before {local_time(before)}"]
+    return [
+        f"{'would delete' if dry_run else 'deleted'} {with_count(count, 'run')} that ended before {local_time(before)}"
+    ]
 
 
 def _models(run: RunRecord) -> str:
@@ -112,7 +114,7 @@ async def list_costs(store: SqlStore, by: SpendingBy, filter: RunFilter, *, as_j
     if as_json:
         data = [{by: each.key, "runs": each.runs, **_spent(each), "unpriced_tokens": each.unpriced} for each in found]
         return [json.dumps(data, ensure_ascii=False)]
-    rows = [[each.key, _count(each.runs, "run"), *_used(each.usage, each.unpriced)] for each in found]
+    rows = [[each.key, with_count(each.runs, "run"), *_used(each.usage, each.unpriced)] for each in found]
     if len(found) > 1:
         unpriced = sum(each.unpriced for each in found)
         known = [each.usage.cost_usd for each in found if each.usage.cost_usd is not None]
@@ -127,11 +129,7 @@ def _spent(spending: Spending) -> dict[str, object]:
 
 
 def _used(usage: Usage, unpriced: int) -> list[str]:
-    return [_count(usage.requests, "request"), _count(usage.total_tokens, "token"), _dollars(usage, unpriced)]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return [with_count(usage.requests, "request"), with_count(usage.total_tokens, "token"), _dollars(usage, unpriced)]
 
 
 async def found_run(store: SqlStore, run: str | None) -> RunRecord:
@@ -150,7 +148,7 @@ async def found_run(store: SqlStore, run: str | None) -> RunRecord:
 
 def gone_line(run: RunRecord) -> str:
     """Why the requests of a run aren't kept; empty if they are."""
-    count = _count(run.exchanges, "request")
+    count = with_count(run.exchanges, "request")
     if run.dropped == "max_mb":
         return f"its {count} were dropped: all runs' together took more room than `runtime.record.max_mb` allows"
     if run.dropped:
