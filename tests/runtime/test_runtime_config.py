@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
 from typing import Any, get_args
 
 import pytest
@@ -11,6 +12,7 @@ from llm_do import Runtime, RuntimeConfig, UsageError
 from llm_do.formats.manifest_parts.limits import RuntimeFile
 from llm_do.linker.sources.conversion import runtime_settings
 from llm_do.project.project import RecordSettings, RuntimeSettings
+from llm_do.runtime.session.durable_runs import options_as_begun
 from llm_do.runtime.session.run_options import Option, RunOptions, RuntimeOptions
 from llm_do.runtime.session.runtime_config import ConfigOptions
 from tests.support.history import results_of
@@ -158,3 +160,24 @@ def test_an_option_of_a_session_is_a_field_of_its_configuration_or_of_the_settin
 def test_a_setting_can_be_changed_for_a_session(name: str) -> None:
     # The manifest's word for it is `approvals` there.
     assert name in {*ConfigOptions.__annotations__, "approval_mode"}, "add it to ConfigOptions"
+
+
+OF_A_PROCESS = {"approvals", "record", "store", "transport", "durable", "retry_delay", "ask_user", "notice"}
+"""Fields of a configuration that whoever resumes a run chooses anew."""
+
+
+@each_row("name", sorted({each.name for each in dataclasses.fields(RuntimeConfig)} - OF_A_PROCESS))
+def test_a_run_that_is_resumed_has_the_options_that_it_began_with(name: str) -> None:
+    kept = RuntimeConfig.of(project()).kept_options
+
+    assert name in kept, "add it to `kept_options` and `options_as_begun`, or here if whoever resumes a run chooses it"
+
+
+def test_what_is_kept_of_options_is_read_when_a_run_is_resumed() -> None:
+    chosen = {"model": "test", "models": {"main": "test"}, "allow": ["add"], "deny": ["drop"], "max_steps": 3}
+    begun = RuntimeConfig.of(project(), **chosen, frozen=True, env_file="keys.env", max_depth=7)
+    beginning: Any = SimpleNamespace(options=begun.kept_options)
+
+    resumed = RuntimeConfig.of(project(), **options_as_begun(project(), beginning))
+
+    assert resumed.kept_options == begun.kept_options

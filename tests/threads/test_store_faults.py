@@ -248,7 +248,7 @@ def test_a_run_whose_end_cannot_be_saved_is_finished_by_the_next_one(
         once.setattr(process_runs, "finish", refuse)
         failed = on_thread(talker(tmp_path, store=store), "first")[0]
     asyncio.run(store.aclose())
-    assert not store._worker.is_connected, "it is still open"
+    assert store._worker._connection is None, "it is still open"
     notices: list[str] = []
     runtime = talker(tmp_path, store=store)
     object.__setattr__(runtime.config, "notice", notices.append)

@@ -1,1 +1,1 @@
-"""Tools in the runtime: their traits, schemas, output, and the agent's toolbox."""
+"""Tools in the runtime: their traits, gates and output, and the agent's toolbox."""

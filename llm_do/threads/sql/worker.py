@@ -68,11 +68,6 @@ class Worker:
         self._thread: threading.Thread | None = None
         self._connection: StoreConnection | None = None
 
-    @property
-    def is_connected(self) -> bool:
-        """Whether it has a connection."""
-        return self._connection is not None
-
     async def read(self, job: Callable[[Any], T]) -> T:
         """Run a job that only reads, in a transaction that sees one state of the store."""
         return await self._ask(job, writes=False)
