@@ -62,13 +62,6 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("tests")
 
 
-def pytest_sessionstart(session: pytest.Session) -> None:
-    """Compile test files for the other workers too."""
-    from tests.support.rewritten_tests import rewrite_a_share
-
-    rewrite_a_share(session.config)
-
-
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Remove what this process and the workers, which may have been killed, kept outside the folders of tests."""
     if not hasattr(config, "workerinput"):
