@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from types import CodeType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic_ai import Tool
 
 from llm_do.runtime.tools.traits import ToolTraits
 
-if TYPE_CHECKING:
-    from pydantic_ai._function_schema import FunctionSchema
-
 __all__ = ["function_tool"]
 
-_schemas: dict[tuple[CodeType, str | None], FunctionSchema] = {}
+_schemas: dict[tuple[CodeType, str | None], Any] = {}
+"""What `Tool.function_schema` is, by the code of functions and their docstrings."""
 
 
 def function_tool(function: Callable[..., Any], traits: ToolTraits, name: str | None = None) -> Tool[Any]:

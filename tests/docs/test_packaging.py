@@ -87,6 +87,26 @@ def _is_listed(by: Requirement) -> bool:
     return any(by.name == other.name and by.extras <= other.extras for other in [*OWN, *EXTRAS])
 
 
+def private_imports(text: str) -> list[str]:
+    """The names under an underscore that a module imports from other packages, for type checkers too."""
+    found: list[str] = []
+    for module, several, one in re.findall(r"(?m)^[ \t]*from ([\w.]+) import (?:\(([^)]*)\)|(.*))", text):
+        names = [name.split()[0] for name in re.sub(r"#.*", "", several or one).split(",") if name.strip()]
+        found += [f"{module}.{name}" for name in names]
+    for line in re.findall(r"(?m)^[ \t]*import ([\w., ]+)", text):
+        found += [name.split()[0] for name in line.split(",")]
+    own = ("llm_do.", "tests.", "benchmarks.", "scripts.", "__future__.")
+    return [name for name in found if not name.startswith(own) and re.search(r"(^|\.)_(?!_)", name)]
+
+
+def test_other_packages_are_imported_from_their_public_modules() -> None:
+    assert private_imports("from a import (\n    _b,  # c, d\n    e as _e,\n)\nimport f, g._h\n") == ["a._b", "g._h"]
+    files = [path for top in ("llm_do", "tests", "benchmarks", "scripts") for path in (ROOT / top).rglob("*.py")]
+    found = {path: private_imports(path.read_text(encoding="utf-8")) for path in files}
+
+    assert {path.relative_to(ROOT).as_posix(): names for path, names in found.items() if names} == {}
+
+
 def test_the_extra_all_has_every_other_one_and_each_says_what_it_installs() -> None:
     (everything,) = (Requirement(line) for line in DECLARED["all"])
 
