@@ -66,7 +66,6 @@ class ModuleSpace:
         self.failures: dict[str, BaseException] = {}
         self.linking = True
         self._resolved: dict[tuple[str, str], str | None] = {}
-        self._looked_up: set[str] = set()
         self._listed = {self.module_name(path): path for path in listed}
         self._folders = {name.rpartition(".")[0] for name in self._listed}
         self.builtins = {**vars(builtins), "__import__": self._import}
@@ -97,16 +96,15 @@ class ModuleSpace:
     def forget(self) -> None:
         """Drop every module, when the project didn't link or is no longer used.
 
-        The collector may call this in any thread, while others import: the thousands of names in `sys.modules` aren't
-        gone through.
+        The collector may call this in any thread, while others import: only a copy of `sys.modules` is gone through.
         """
         _spaces.pop(self.name, None)
-        for name in tuple(self._looked_up):
-            sys.modules.pop(name, None)
+        for name in tuple(sys.modules):
+            if name == self.name or name.startswith(f"{self.name}."):
+                sys.modules.pop(name, None)
 
     def find(self, name: str) -> ModuleSpec | None:
         """The spec of an internal name: a package, a module, or a plain folder."""
-        self._looked_up.add(name)
         if name == self.name:
             return _folder_spec(name, self.root)
         parts = [_unescape(part) for part in name.split(".")[1:]]
