@@ -81,7 +81,7 @@ def test_whatever_the_command_line_refuses_says_what_to_do() -> None:
         f"{file}:{node.lineno}" for file, node in calls if not any(keyword.arg == "hint" for keyword in node.keywords)
     ]
 
-    assert len(calls) > 100
+    assert len(calls) > 140
     assert without == []
 
 

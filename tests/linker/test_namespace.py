@@ -294,6 +294,19 @@ def test_modules_can_be_freed_while_another_thread_imports(make: Make, monkeypat
     assert "imported_meanwhile" in sys.modules
 
 
+def test_a_module_that_code_has_registered_itself_is_freed_with_the_others(make: Make) -> None:
+    code = "import sys, types\nsys.modules[__name__ + '.aliased'] = types.ModuleType('aliased')\n"
+    root = make({"project.json": manifest(python_files=["tools.py"]), "tools.py": code})
+    before = {name for name in sys.modules if name.startswith("_llm_do_project_")}
+    files = load(root, "tools.py")
+    assert any(name.endswith(".aliased") for name in sys.modules)
+    assert files.space is not None
+
+    files.space.forget()
+
+    assert {name for name in sys.modules if name.startswith("_llm_do_project_")} == before
+
+
 def test_a_failed_late_import_is_retried(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     code = "def late():\n    import config\n    return config.KEY"
     files = load(make({"tools.py": code, "config.py": "import os\nKEY = os.environ['UNLIKELY_KEY']"}), "tools.py")

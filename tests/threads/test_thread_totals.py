@@ -68,6 +68,15 @@ def test_a_thread_has_the_sum_of_its_own_runs(store: SqlStore) -> None:
     assert len(done(store.threads_with_totals(every_user=True, limit=3))) == 3
 
 
+def test_a_run_that_has_begun_has_used_nothing(store: SqlStore) -> None:
+    done(store.begin_run(RunRecord("a", "running", "main", "t", None, 1.0), ThreadConfig()))
+
+    (begun,) = done(store.runs())
+
+    assert (begun.status, begun.usage, begun.models) == ("running", Usage(), ())
+    assert totals_in(store) == {"/t": ThreadTotals(0)}
+
+
 def test_calls_inside_a_run_count_once_and_pruned_runs_no_longer(store: SqlStore) -> None:
     helper = agent("helper", script(call("add", a=1, b=2), "three"), tools=[add])
     lead = agent("lead", script(call("helper", input="x"), "done"), toolsets=["helper"])

@@ -176,6 +176,7 @@ def test_shell_completion_covers_commands_and_options() -> None:
         return run(env={"_LLM_DO_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": count}).out.split()
 
     assert completed("llm-do mo") == ["models"]
+    assert {"--max-depth", "--max-steps"} <= set(completed("llm-do run --max-"))
     assert completed("llm-do run --max-de") == ["--max-depth"]
 
 
