@@ -51,6 +51,9 @@ for text, pattern in before.items():
     assert again.fullmatch("éclairX").groupdict() == pattern.fullmatch("éclairX").groupdict()
 class Body:
     again = re.compile(b"text_or_bytes.+", re.S)
+def made(number):
+    return re.compile(f"by_a_function_of_it_{number}")
+made(len(before))
 assert Body.again == binary != re.compile("text_or_bytes.+", re.S)
 assert Body.again.fullmatch(b"text_or_bytes\\n") and not re.search("TEXT_OR_BYTES.", "text_or_bytes!")
 assert re.search("TEXT_OR_BYTES.", "text_or_bytes!", re.I)
@@ -60,13 +63,26 @@ with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     re.compile("[[of_a_warning]")
 assert len(caught) == 1, caught
-def function(pattern):
-    return re.compile(pattern)
-function("of_a_function")
 with project_code():
     re.compile("of_a_project")
-print(kept)
+
+def function(pattern):
+    return re.compile(pattern)
 """
+"""A module."""
+
+IMPORTING = """
+import sys
+sys.path.append(PATH)
+import patterns
+print(patterns.kept)
+patterns.function("of_a_function")
+"""
+
+
+def _imported(folder: Path) -> int:
+    (folder / "patterns.py").write_text(PATTERNS.replace("FEW", str(FEW)))
+    return _ran(folder, IMPORTING.replace("PATH", repr(str(folder))))
 
 
 def _ran(cache: Path, code: str = PROJECT) -> int:
@@ -94,10 +110,11 @@ def test_a_second_process_compiles_nothing_again_and_a_broken_file_is_written_an
 
 @pytest.mark.skipif(sys.version_info[:2] not in KNOWN, reason="this Python compiles its patterns in another way")
 def test_a_modules_patterns_are_parsed_once_and_no_others_are_kept(tmp_path: Path) -> None:
-    assert _ran(tmp_path, PATTERNS) >= FEW
+    assert _imported(tmp_path) >= FEW
     (file,) = tmp_path.rglob("kept_file.*.opt-texts*.pyc")
-    assert _ran(tmp_path, PATTERNS) == 0
+    assert _imported(tmp_path) == 0
     assert b"name_7" in file.read_bytes()
+    assert b"by_a_function_of_it" in file.read_bytes()
     assert all(text not in file.read_bytes() for text in (b"of_a_function", b"of_a_project", b"of_a_warning", b"debug"))
 
 
@@ -121,6 +138,26 @@ def test_code_is_what_the_text_says(tmp_path: Path) -> None:
     for number in (1, 1, 2, 1, 1):
         again.exec(f"x1 = {number}", {}, names)
         assert names["x1"] == number
+
+
+def test_each_part_has_a_file_and_what_an_earlier_part_has_is_not_kept_twice(tmp_path: Path) -> None:
+    for _ in range(2):
+        kept = KeptFile(tmp_path / "short")
+        texts = CompiledTexts(kept)
+        for number in range(FEW):
+            texts.compile(f"'short' + '{number}'", "<string>", "eval")
+        kept.turn_to(tmp_path / "long")
+        for number in range(FEW):
+            texts.compile(f"'short' + '{number}'", "<string>", "eval")
+            texts.compile(f"'long' + '{number}'", "<string>", "eval")
+        kept.turn_to(tmp_path / "short")
+        kept.save()
+    short, long = ((tmp_path / name).read_bytes() for name in ("short", "long"))
+    assert b"'short'" in short
+    assert b"'long'" not in short
+    assert b"'long'" in long
+    assert b"'short'" not in long
+    assert KeptFile(tmp_path / "long").take("eval", "'long' + '7'") is not None
 
 
 def test_a_file_that_cannot_be_written_changes_nothing(tmp_path: Path) -> None:

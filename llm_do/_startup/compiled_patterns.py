@@ -1,8 +1,8 @@
 """Regular expressions of modules, compiled once for all processes.
 
 `re.compile` parses a pattern in Python, and makes the expression of numbers that the parser has found. Here it gets the
-numbers that an earlier process has found for the very same pattern and flags. Only what a module or a class body
-compiles while it is imported is kept: functions compile what comes from files and people.
+numbers that an earlier process has found for the very same pattern and flags. Only what is compiled while a module is
+imported is kept, by its body or what that calls: later, functions compile what comes from files and people.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ __all__ = ["CompiledPatterns"]
 
 _KIND = "re"
 _library: Any = re
+_IMPORT_SYSTEM = "importlib._bootstrap"
 _compiler: Any = _library._compiler
 _sre: Any = _compiler._sre
 _TEXTS: tuple[type, ...] = (str, bytes)
@@ -56,10 +57,14 @@ class CompiledPatterns:
 
 
 def _is_importing(frame: FrameType | None) -> bool:
-    """Whether the caller of `re` is a module or a class body, not a function."""
-    while frame is not None and frame.f_globals is _library.__dict__:
-        frame = frame.f_back
-    return frame is not None and not frame.f_code.co_flags & inspect.CO_OPTIMIZED
+    """Whether a module is being imported, by which or for which `re` was called."""
+    while frame is not None:
+        caller = frame.f_back
+        is_body = not frame.f_code.co_flags & inspect.CO_OPTIMIZED
+        if is_body and caller is not None and caller.f_globals.get("__name__") == _IMPORT_SYSTEM:
+            return True
+        frame = caller
+    return False
 
 
 def _packed(compiled: re.Pattern[Any], pattern: str | bytes, flags: int) -> bytes | None:

@@ -19,9 +19,9 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import CodeType
-from typing import Any
+from typing import Any, Literal
 
-from llm_do._startup import kept_file
+from llm_do._startup import frozen, kept_file
 from llm_do._startup.compiled_patterns import CompiledPatterns
 from llm_do._startup.kept_file import KeptFile
 
@@ -29,6 +29,9 @@ __all__ = ["CompiledTexts", "keep_compiled_texts", "keeps_texts", "project_code"
 
 KNOWN = ((3, 11), (3, 12), (3, 13))
 """Versions of Python whose standard library compiles texts and patterns in the one way that is known here."""
+
+Part = Literal["commands", "files", "models"]
+"""What a process imports: its command line; what reads files; PydanticAI and a provider's SDK."""
 
 
 class CompiledTexts:
@@ -86,20 +89,29 @@ class CompiledTexts:
 _kept: KeptFile | None = None
 
 
-def keep_compiled_texts() -> None:
+def keep_compiled_texts(part: Part = "models") -> None:
     """Let this process use what others have compiled, and keep what it compiles itself for them when it ends.
 
-    It does nothing with a Python whose standard library isn't known to compile in this way.
+    Each part has a file of its own, so that a short command doesn't read what only a long one needs. It does nothing
+    with a Python whose standard library isn't known to compile in this way.
+
+    Args:
+        part: What is imported next; a later call turns to another part.
     """
     global _kept
-    if _kept is not None or sys.version_info[:2] not in KNOWN or not sys.implementation.cache_tag:
+    if sys.version_info[:2] not in KNOWN or not sys.implementation.cache_tag:
         return
-    kind = f"texts{sys.flags.optimize}"  # asserts and docstrings depend on it
-    _kept = KeptFile(Path(importlib.util.cache_from_source(kept_file.__file__, optimization=kind)))
+    kind = f"texts{sys.flags.optimize}{part}"  # asserts and docstrings depend on the level of optimization
+    file = Path(importlib.util.cache_from_source(kept_file.__file__, optimization=kind))
+    if _kept is not None:
+        _kept.turn_to(file)
+        return
+    _kept = KeptFile(file)
     texts = CompiledTexts(_kept)
-    # Both modules look these names up as they would any other global name, and find the built-in functions otherwise.
+    # These modules look such names up as they would any other global name, and find the built-in functions otherwise.
     typing.compile = texts.compile  # pyright: ignore[reportAttributeAccessIssue]
-    dataclasses.exec = texts.exec  # pyright: ignore[reportAttributeAccessIssue]
+    for module in (dataclasses, frozen):
+        module.exec = texts.exec  # pyright: ignore[reportAttributeAccessIssue]
     CompiledPatterns(_kept).use()
     atexit.register(save_compiled_texts)
 

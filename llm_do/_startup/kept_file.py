@@ -25,6 +25,7 @@ MOST = 20_000
 _INTERPRETER = (importlib.util.MAGIC_NUMBER, sys.version)
 
 _Entries = dict[str, dict[Any, bytes | None]]
+_New = dict[str, dict[Any, Callable[[], bytes | None]]]
 
 
 class KeptFile:
@@ -41,10 +42,22 @@ class KeptFile:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._known = _read(file)
-        self._new: dict[str, dict[Any, Callable[[], bytes | None]]] = {}
+        self._known: _Entries = {}
+        self._new: dict[Path, _New] = {}
         self.learns = True
         """Whether new entries are kept."""
+        self.turn_to(file)
+
+    def turn_to(self, file: Path) -> None:
+        """Use what another file has, too, and keep there what is new from now on."""
+        self._file = file
+        if file in self._new:
+            return
+        self._new[file] = {}
+        known = _read(file)
+        for kind, entries in self._known.items():
+            known.setdefault(kind, {}).update(entries)
+        self._known = known
 
     def take(self, kind: str, key: Any) -> bytes | None:
         """Return what is kept under a key, or None, and hold it in memory no longer: most is needed once."""
@@ -61,29 +74,35 @@ class KeptFile:
     def learn(self, kind: str, key: Any, pack: Callable[[], bytes | None]) -> None:
         """Keep what `pack` returns when the file is written, unless it returns None."""
         if self.learns and key not in self._known.get(kind, ()):
-            self._new.setdefault(kind, {})[key] = pack
+            self._new[self._file].setdefault(kind, {})[key] = pack
 
     def save(self) -> None:
-        """Write the file if there is enough that isn't in it, in one step: other processes may do the same."""
-        if sys.dont_write_bytecode or sum(map(len, self._new.values())) < FEW:
-            return
-        new: _Entries = {}
-        for kind, entries in self._new.items():
-            packed = {key: pack() for key, pack in entries.items()}
-            new[kind] = {key: data for key, data in packed.items() if data is not None}
-        kept = _read(self._file)
-        for kind, entries in new.items():
-            kept.setdefault(kind, {}).update(entries)
-        if sum(map(len, kept.values())) > MOST:
-            kept = new
-        partial = self._file.with_name(f"{self._file.name}.{os.getpid()}")
-        with suppress(OSError, ValueError):
-            self._file.parent.mkdir(exist_ok=True)
-            partial.write_bytes(marshal.dumps((_INTERPRETER, kept)))
-            partial.replace(self._file)
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
-        self._new = {}
+        """Write each file for which there is enough that isn't in it."""
+        if not sys.dont_write_bytecode:
+            for file, new in self._new.items():
+                if sum(map(len, new.values())) >= FEW:
+                    _save(file, new)
+                    self._new[file] = {}
+
+
+def _save(file: Path, new: _New) -> None:
+    """Add entries to a file in one step: other processes may do the same."""
+    added: _Entries = {}
+    for kind, entries in new.items():
+        packed = {key: pack() for key, pack in entries.items()}
+        added[kind] = {key: data for key, data in packed.items() if data is not None}
+    kept = _read(file)
+    for kind, entries in added.items():
+        kept.setdefault(kind, {}).update(entries)
+    if sum(map(len, kept.values())) > MOST:
+        kept = added
+    partial = file.with_name(f"{file.name}.{os.getpid()}")
+    with suppress(OSError, ValueError):
+        file.parent.mkdir(exist_ok=True)
+        partial.write_bytes(marshal.dumps((_INTERPRETER, kept)))
+        partial.replace(file)
+    with suppress(OSError):
+        partial.unlink(missing_ok=True)
 
 
 def _read(file: Path) -> _Entries:

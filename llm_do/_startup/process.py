@@ -13,6 +13,7 @@ from typing import NoReturn
 __all__ = [
     "disable_plugins",
     "exit_process",
+    "hasten_commands",
     "hasten_imports",
     "hasten_reading",
     "import_httpx",
@@ -46,14 +47,22 @@ def paused_collector() -> Generator[None]:
             gc.enable()
 
 
+def hasten_commands() -> None:
+    """Do what makes importing the command line quick, before anything else is imported."""
+    pause_collector()
+    from llm_do._startup.compiled_texts import keep_compiled_texts
+
+    keep_compiled_texts("commands")
+
+
 def hasten_imports() -> None:
     """Do what makes importing PydanticAI and an SDK quick, before a command does."""
     from llm_do._startup.compiled_texts import keep_compiled_texts
     from llm_do._startup.deferred_packages import defer_packages
 
+    keep_compiled_texts("models")
     import_httpx()
     defer_packages()
-    keep_compiled_texts()
 
 
 def hasten_reading() -> None:
@@ -61,7 +70,7 @@ def hasten_reading() -> None:
     from llm_do._startup.compiled_texts import keep_compiled_texts
 
     disable_plugins()
-    keep_compiled_texts()
+    keep_compiled_texts("files")
 
 
 def import_httpx() -> None:

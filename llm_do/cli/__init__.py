@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from llm_do._startup.process import exit_process, pause_collector
+from llm_do._startup.process import exit_process, hasten_commands
 from llm_do._startup.stack import with_stack_room
 
 __all__ = ["main"]
@@ -19,7 +19,7 @@ def main() -> None:
 
 
 def _main() -> None:
-    pause_collector()
+    hasten_commands()
     from llm_do.cli.process import signals, streams
 
     streams.ensure_open()
