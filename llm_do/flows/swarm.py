@@ -17,7 +17,7 @@ from llm_do.diagnostics.codes.flows import (
 from llm_do.diagnostics.codes.names import not_an_agent, unknown_member
 from llm_do.diagnostics.diagnostic import Location
 from llm_do.errors import LinkError, UsageError
-from llm_do.formats.flow_steps import StepFile, StepsFile, tree_of
+from llm_do.formats.parts.flow_steps import StepFile, StepsFile, tree_of
 from llm_do.formats.syntax.flow_expression import FlowSyntaxError, FlowTree, Parallel, Reference, parse_flow
 from llm_do.linker.checks.flow_checks import (
     FlowFault,

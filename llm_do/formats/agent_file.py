@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeAlias, cast
 from pydantic import ConfigDict, Discriminator, Field, Tag
 
 from llm_do.diagnostics.diagnostic import Diagnostic
-from llm_do.formats.shared_parts import CompactionFile, StateGate
+from llm_do.formats.parts.shared import CompactionFile, StateGate
 from llm_do.formats.syntax.frontmatter import split_frontmatter
 from llm_do.formats.syntax.hidden_characters import find_hidden_characters
 from llm_do.formats.syntax.source import AmbiguousScalar, KeyPath, Node, Source

@@ -16,7 +16,7 @@ from llm_do.diagnostics.codes import cases as problems
 from llm_do.diagnostics.diagnostic import Diagnostic
 from llm_do.errors import Status
 from llm_do.formats.memory_scopes import MemoryScope
-from llm_do.formats.shared_parts import CassetteOptions
+from llm_do.formats.parts.shared import CassetteOptions
 from llm_do.formats.syntax.source import KeyPath, Node, Source
 from llm_do.formats.syntax.yaml_nodes import parse_yaml
 from llm_do.formats.validation.fields import (

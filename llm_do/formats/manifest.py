@@ -1,4 +1,4 @@
-"""`project.json`: its model, and parsing one. The objects in it are models of `manifest_parts` and `shared_parts`.
+"""`project.json`: its model, and parsing one. The objects in it are models of `parts`.
 
 The linker resolves its names and paths.
 """
@@ -11,9 +11,11 @@ from pydantic import ConfigDict, Field
 
 from llm_do.diagnostics.codes import shape as problems
 from llm_do.diagnostics.diagnostic import Diagnostic
-from llm_do.formats.manifest_parts.limits import BoundsFile, RuntimeFile
-from llm_do.formats.manifest_parts.permissions import ApprovalsFile, PermissionsFile, Sandbox
-from llm_do.formats.shared_parts import CassetteOptions, FlowFile, ThreadsFile
+from llm_do.formats.parts.flows import FlowFile
+from llm_do.formats.parts.limits import BoundsFile, RuntimeFile
+from llm_do.formats.parts.permissions import ApprovalsFile, PermissionsFile, Sandbox
+from llm_do.formats.parts.shared import CassetteOptions
+from llm_do.formats.parts.threads import ThreadsFile
 from llm_do.formats.syntax.json_nodes import parse_json
 from llm_do.formats.syntax.source import KeyPath, Node, format_key_path
 from llm_do.formats.toolset_config import ToolsetConfig, config_faults

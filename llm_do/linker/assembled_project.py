@@ -24,7 +24,7 @@ from llm_do.project.project import Bounds, CassetteSettings, DeclaredAssertion, 
 from llm_do.project.registry import Registry
 
 if TYPE_CHECKING:
-    from llm_do.formats.manifest_parts.limits import BoundsFile
+    from llm_do.formats.parts.limits import BoundsFile
 
 __all__ = ["assemble"]
 

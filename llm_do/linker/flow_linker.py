@@ -10,7 +10,6 @@ from llm_do.diagnostics.codes.flows import clashing_tool, two_declarations
 from llm_do.diagnostics.codes.names import wrong_kind
 from llm_do.diagnostics.codes.tools import long_given_name
 from llm_do.diagnostics.diagnostic import Location
-from llm_do.formats.flow_steps import tree_of
 from llm_do.formats.syntax.flow_expression import FlowSyntaxError, FlowTree, offset_in_json, parse_flow
 from llm_do.linker.analysis.inventory import AgentTools
 from llm_do.linker.analysis.names import Names
@@ -31,7 +30,7 @@ from llm_do.project.plan_members import plan_members
 from llm_do.project.registry import NAME_PATTERN, Registered
 
 if TYPE_CHECKING:
-    from llm_do.formats.shared_parts import FlowFile
+    from llm_do.formats.parts.flows import FlowFile
     from llm_do.formats.syntax.source import Node
 
 __all__ = ["check_flows", "check_given_tools", "register_flows"]
@@ -74,6 +73,8 @@ def _flow(
         if declared.flow is not None:
             tree = parse_flow(declared.flow)
         elif declared.steps is not None:
+            from llm_do.formats.parts.flow_steps import tree_of  # models that only a manifest needs
+
             tree = tree_of(declared.steps, declared.on_error)
     except FlowSyntaxError as error:
         position = FlowPosition("flow", start=error.start, end=error.end, keys=error.keys)

@@ -10,7 +10,8 @@ from llm_do.diagnostics.diagnostic import Diagnostic
 from llm_do.diagnostics.known_codes import CODES
 from llm_do.formats.agent_file import AgentFile, parse_agent, readable_name
 from llm_do.formats.manifest import ManifestFile, parse_manifest
-from llm_do.formats.shared_parts import CompactionFile, StateGate, ThreadsFile
+from llm_do.formats.parts.shared import CompactionFile, StateGate
+from llm_do.formats.parts.threads import ThreadsFile
 from llm_do.formats.syntax.source import decode, lines_of
 from llm_do.formats.validation.validator import Parsed
 from llm_do.ui.reports.diagnostic_text import render_text

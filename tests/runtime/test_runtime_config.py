@@ -9,7 +9,7 @@ from typing import Any, get_args
 import pytest
 
 from llm_do import Runtime, RuntimeConfig, UsageError
-from llm_do.formats.manifest_parts.limits import RuntimeFile
+from llm_do.formats.parts.limits import RuntimeFile
 from llm_do.linker.sources.conversion import runtime_settings
 from llm_do.project.project import RecordSettings, RuntimeSettings
 from llm_do.runtime.session.durable_runs import options_as_begun

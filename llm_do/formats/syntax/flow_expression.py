@@ -1,7 +1,7 @@
 """Flow expressions, `a >> (b | c) >> d`: the tree of a flow's steps, parsing an expression, formatting a tree.
 
 Conditional and repeated steps are part of the tree, but expressions have no notation for them:
-`llm_do.formats.flow_steps` reads them.
+`llm_do.formats.parts.flow_steps` reads them.
 
 The linker resolves the names, `llm_do.flows` runs the tree.
 """

@@ -21,9 +21,10 @@ from llm_do.project.thread_config import ThreadConfig, ThreadsSpec
 
 if TYPE_CHECKING:
     from llm_do.formats.agent_file import AgentFile
-    from llm_do.formats.manifest_parts.limits import RuntimeFile
-    from llm_do.formats.manifest_parts.permissions import SandboxFile
-    from llm_do.formats.shared_parts import StateGate, ThreadsFile
+    from llm_do.formats.parts.limits import RuntimeFile
+    from llm_do.formats.parts.permissions import SandboxFile
+    from llm_do.formats.parts.shared import StateGate
+    from llm_do.formats.parts.threads import ThreadsFile
     from llm_do.formats.validation.fields import HooksFile
 
 __all__ = [

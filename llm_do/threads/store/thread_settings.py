@@ -91,7 +91,7 @@ def _check_field(name: str, value: object) -> None:
     if not fits[name]():
         raise UsageError(f"the thread setting {name} must be {expected[name]}", hint=f"Got {value!r}.")
     if name == "compaction":
-        from llm_do.formats.shared_parts import CompactionFile
+        from llm_do.formats.parts.shared import CompactionFile
 
         try:
             CompactionFile.model_validate(value)

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from llm_do.cli.actions.project_store import existing_store
 from llm_do.errors import UsageError
-from llm_do.formats.manifest_parts.permissions import ApprovalsFile
+from llm_do.formats.parts.permissions import ApprovalsFile
 from llm_do.formats.syntax.json_nodes import parse_json
 from llm_do.formats.validation.validator import validate
 from llm_do.linker.proofs.policy_replay import RecordedCall, Replayed, Replayer, Then
