@@ -6,16 +6,12 @@ Its own lock still decides who writes; this one only keeps the queue, and whoeve
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-try:
-    import fcntl
-except ImportError:  # on Windows, SQLite's lock has to do
-    fcntl = None
+from llm_do.threads.sqlite.queue_files import QueueFile, open_queue
 
 __all__ = ["Turns"]
 
@@ -32,72 +28,78 @@ class Turns:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._descriptor: int | None = None
+        self._queue: QueueFile | None = None
 
     @contextmanager
     def turn(self) -> Generator[None]:
         """Wait until it is this process's turn, and keep it meanwhile."""
-        self._wait()
+        place = self._take_place()
         try:
             yield
         finally:
-            if self._descriptor is not None and fcntl is not None:
+            if place is not None and self._queue is not None:
                 with suppress(OSError):
-                    fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+                    self._queue.leave(place)
 
     def close(self) -> None:
         """Close the lock file."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+        if self._queue is not None:
+            self._queue.close()
+            self._queue = None
 
-    def _wait(self) -> None:
-        if fcntl is None:
-            return
+    def _take_place(self) -> int | None:
+        """Wait for a turn; returns this process's place in the queue, or None if it goes on without one."""
         try:
-            if self._descriptor is None:
-                self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self._queue()
+            self._queue = self._queue or open_queue(self._path)
+            if self._queue is None:
+                return None
+            place = self._queue.line_up()
+            if self._queue.is_first(place):
+                return place
         except OSError:  # no file can be created, or there are no locks in this file system
             self.close()
+            return None
+        return self._wait(self._queue, place)
 
-    def _queue(self) -> None:
-        """Wait in the kernel, which keeps the order, in a thread that can be left behind."""
-        assert self._descriptor is not None
-        waiter = _Waiter(self._descriptor)
+    def _wait(self, queue: QueueFile, place: int) -> int | None:
+        """Wait in the kernel, in a thread that can be left behind."""
+        waiter = _Waiter(queue, place)
         try:
             waiter.start()
         except RuntimeError:  # since Python 3.12, a process can't start threads while it exits
-            return
-        if not waiter.has_turn(PATIENCE):
-            self._descriptor = None
+            return place
+        if waiter.is_first(PATIENCE):
+            return place
+        self._queue = None
+        return None
 
 
 class _Waiter(threading.Thread):
-    """Waits for a lock; closes its file once no one waits for it."""
+    """Waits for a turn; closes its queue once no one waits for it."""
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, queue: QueueFile, place: int) -> None:
         super().__init__(name="llm-do-turn", daemon=True)
-        self._descriptor = descriptor
+        self._queue = queue
+        self._place = place
         self._lock = threading.Lock()
-        self._locked = threading.Event()
+        self._arrived = threading.Event()
         self._is_left = False
 
     def run(self) -> None:
-        assert fcntl is not None
         with suppress(OSError):
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+            self._queue.wait(self._place)
         with self._lock:
             if self._is_left:
-                os.close(self._descriptor)
-            self._locked.set()
+                self._queue.close()
+            self._arrived.set()
 
-    def has_turn(self, seconds: float) -> bool:
-        """Wait for the lock; False if it took too long, and the file is the thread's."""
-        if self._locked.wait(seconds):
+    def is_first(self, seconds: float) -> bool:
+        """Wait for the turn; False if it took too long: then the place is given up, and the queue is the thread's."""
+        if self._arrived.wait(seconds):
             return True
         with self._lock:
-            self._is_left = not self._locked.is_set()
+            self._is_left = not self._arrived.is_set()
+            if self._is_left:
+                with suppress(OSError):  # whoever is next needn't wait for this process, too
+                    self._queue.leave(self._place)
         return not self._is_left

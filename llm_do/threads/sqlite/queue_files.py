@@ -1,0 +1,137 @@
+"""Lock files that keep a queue of processes; what a process holds ends with it.
+
+On Linux, each process locks one byte of the file, whose number is one more than the last one's, and waits for the byte
+of the process before it. That byte is unlocked when the process before has had its turn or has ended, so the kernel
+wakes one process and not all that wait. Queues of this kind were described for processors by Craig, "Building FIFO and
+priority-queuing spin locks from atomic swap", 1993. Elsewhere all wait for one lock, nearly in order.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import sys
+from pathlib import Path
+from typing import Protocol
+
+if sys.platform != "win32":
+    import fcntl
+
+__all__ = ["QueueFile", "open_queue"]
+
+
+class QueueFile(Protocol):
+    """One opening of a lock file; the places that it has taken end when it is closed."""
+
+    def line_up(self) -> int:
+        """Take the last place in the queue."""
+        ...
+
+    def is_first(self, place: int) -> bool:
+        """Whether no one is before a place."""
+        ...
+
+    def wait(self, place: int) -> None:
+        """Wait until no one is before a place; another thread may leave it meanwhile."""
+        ...
+
+    def leave(self, place: int) -> None:
+        """Give a place up."""
+        ...
+
+    def close(self) -> None:
+        """Close the file."""
+        ...
+
+
+def open_queue(path: Path) -> QueueFile | None:
+    """Open a lock file, which is created if it isn't there; None on Windows, where SQLite's own lock has to do.
+
+    Raises:
+        OSError: It can't be opened.
+    """
+    if sys.platform == "win32":
+        return None
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    return _ByteQueue(descriptor) if sys.platform == "linux" else _LockQueue(descriptor)
+
+
+_COUNTER = 0
+"""The byte that is locked while a place is taken. The file says which was the last one."""
+
+_NUMBER = struct.Struct("<Q")
+
+_PLACES = 2**62
+"""Places before they begin at 1 again."""
+
+
+class _ByteQueue:
+    """A queue of bytes, with locks that belong to an opening of the file rather than to a process."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def line_up(self) -> int:
+        self._lock(_COUNTER)
+        try:
+            text = os.pread(self._descriptor, _NUMBER.size, 0)
+            last = _NUMBER.unpack(text)[0] if len(text) == _NUMBER.size else 0
+            place = last % _PLACES + 1
+            self._lock(place)
+            os.pwrite(self._descriptor, _NUMBER.pack(place), 0)
+        finally:
+            self.leave(_COUNTER)
+        return place
+
+    def is_first(self, place: int) -> bool:
+        before = place - 1 or _PLACES
+        try:
+            self._set(fcntl.F_OFD_SETLK, fcntl.F_RDLCK, before)
+        except BlockingIOError:
+            return False
+        self.leave(before)
+        return True
+
+    def wait(self, place: int) -> None:
+        before = place - 1 or _PLACES
+        self._set(fcntl.F_OFD_SETLKW, fcntl.F_RDLCK, before)
+        self.leave(before)
+
+    def leave(self, place: int) -> None:
+        self._set(fcntl.F_OFD_SETLK, fcntl.F_UNLCK, place)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+    def _lock(self, byte: int) -> None:
+        self._set(fcntl.F_OFD_SETLKW, fcntl.F_WRLCK, byte)
+
+    def _set(self, command: int, kind: int, byte: int) -> None:
+        # The C structure `flock` of Linux: kind, what the byte is counted from, its number, one byte, no process.
+        fcntl.fcntl(self._descriptor, command, struct.pack("hhqqi", kind, os.SEEK_SET, byte, 1, 0))
+
+
+class _LockQueue:
+    """A lock for all: the kernel wakes all that wait, and the first to run has it."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def line_up(self) -> int:
+        return 0
+
+    def is_first(self, place: int) -> bool:
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def wait(self, place: int) -> None:
+        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+
+    def leave(self, place: int) -> None:
+        fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
