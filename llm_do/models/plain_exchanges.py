@@ -64,6 +64,8 @@ class PlainExchanges:
     def __init__(self, model: Model) -> None:
         self._model = model
         self._seen = SeenMessages()
+        self._marks: set[int] = set()
+        self._shares = False
         self._runs: list[tuple[int, int]] = []
         self._odd = False
         profile = _profile(model)
@@ -77,24 +79,35 @@ class PlainExchanges:
         """Return where runs of plain exchanges begin and end, among the first messages of a history.
 
         None are found where the history, or the request that follows it, has something that PydanticAI takes to
-        change other messages.
+        change other messages, nor where a message is there twice, since it marks no place.
         """
         if self._seen.count(history) < len(self._seen):
-            self._seen, self._runs, self._odd = SeenMessages(), [], False
+            self._seen, self._marks, self._runs = SeenMessages(), set(), []
+            self._odd = self._shares = False
         if not self._fits:
             return ()
         while not self._odd and (start := len(self._seen)) < end:
             stop = self._look(history, start, min(start + SLICE, end))
+            self._shares = self._shares or self._repeats(history[start:stop])
             self._seen.replace(start, history[:stop])
+            self._marks.update(map(_mark, history[start:stop]))
             await asyncio.sleep(0)
         return () if self._odd or self._ends_oddly(history, following) else self._runs
 
     def _ends_oddly(self, history: Sequence[ModelMessage], following: ModelRequest | None) -> bool:
         """Whether one of the messages that aren't looked at yet may matter to others."""
+        shares = self._shares or self._repeats(history[len(self._seen) :])
+        if shares and len({*map(id, history)}) < len(history):
+            return True
         last = history[max(len(self._seen) - 1, 0) :]
         if following is not None:
             last = [*last, following]
         return any(_is_odd(last, place) for place in range(min(len(self._seen), 1), len(last)))
+
+    def _repeats(self, messages: Sequence[ModelMessage]) -> bool:
+        """Whether one of these messages may be there twice, or among those that were looked at."""
+        marks = [*map(_mark, messages)]
+        return len({*marks}) < len(marks) or not self._marks.isdisjoint(marks)
 
     def _look(self, history: Sequence[ModelMessage], index: int, end: int) -> int:
         """Look at the messages between two places, and return the place up to which it has."""
@@ -148,6 +161,11 @@ class PlainExchanges:
         """Whether PydanticAI sends the exchanges from the first place to the last one as they are."""
         messages = list(history[places[0] : places[-1] + 2])
         return _same(repair_messages(messages), messages) and _same(self._model.prepare_messages(messages), messages)
+
+
+def _mark(message: ModelMessage) -> int:
+    """What a message shares with few others: its list of parts, which is held while it is among those seen."""
+    return id(message.parts)
 
 
 def _profile(model: Model) -> dict[str, object]:

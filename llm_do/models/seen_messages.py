@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import is_
+from operator import attrgetter, is_
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
 __all__ = ["SeenMessages"]
+
+_PARTS = attrgetter("parts")
 
 
 class SeenMessages:
@@ -30,9 +32,10 @@ class SeenMessages:
     def count(self, messages: Sequence[ModelMessage]) -> int:
         """How many messages at the beginning of a history are those seen, with the same parts."""
         shared = min(len(self._parts), len(messages))
-        parts = [message.parts for message in messages[:shared]]
-        if all(map(is_, self._parts, parts)) and list(map(len, parts)) == self._lengths[:shared]:
+        own = self._parts if shared == len(self._parts) else self._parts[:shared]
+        if all(map(is_, own, map(_PARTS, messages))) and list(map(len, own)) == self._lengths[:shared]:
             return shared
+        parts = [message.parts for message in messages[:shared]]
         seen = zip(self._parts, self._lengths, parts, strict=False)
         return next(number for number, (own, length, now) in enumerate(seen) if own is not now or length != len(now))
 

@@ -171,6 +171,32 @@ def test_plain_exchanges_are_left_out_and_sent(name: str) -> None:
     assert seen < 30 or name == "ids of nine characters"
 
 
+@pytest.mark.parametrize("later", [1, 30])
+def test_a_message_may_come_again_in_a_later_step(later: int) -> None:
+    def prepared(messages: list[ModelMessage]) -> list[ModelMessage]:
+        return repair_messages(MODELS["test"].prepare_messages(repair_messages(messages)))
+
+    async def steps() -> list[int]:
+        history, seen = history_of(PLAIN[:1] * 50), list[int]()
+        window = HistoryWindow(MODELS["test"])
+        asked: list[ModelRequest] = []
+        for step in range(40):
+            asked.append(ModelRequest([UserPromptPart(f"And {step}?")], timestamp=WHEN))
+            request = asked[0] if step == later else asked[-1]
+            with window.step():
+                await window.narrow(history, request)
+                history.append(request)
+                seen.append(len(history))
+                assert window.restore(prepared(history), prepared) == prepared(history)
+            history.append(ModelResponse([TextPart(f"Well {step}.")], timestamp=WHEN))
+        assert len(history) == 182
+        return seen
+
+    seen = asyncio.run(steps())
+    assert all(each < 40 for each in seen[: later + 1])
+    assert all(each > 100 for each in seen[later + 1 :])
+
+
 @pytest.mark.slow
 @each_row("kind", list(OTHERS))
 def test_the_same_is_sent_whatever_is_between_them(kind: str) -> None:
