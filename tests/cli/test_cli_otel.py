@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,12 +17,17 @@ pytest.importorskip("opentelemetry.sdk")
 SECRET = "sk-otel-0123456789abcdef"
 
 
+@pytest.mark.parametrize("kept_in", ["the environment", "a file of the project"])
 @pytest.mark.parametrize("content", [None, "true"])
 def test_spans_have_content_only_if_asked_for_and_never_secrets(
-    project: Callable[..., Path], content: str | None
+    project: Callable[..., Path], content: str | None, kept_in: str
 ) -> None:
     root = project(f"- tools: [{{name: send, args: {{to: '{SECRET}', text: words-of-a-letter}}}}]\n- text: fin")
-    env = {"OTEL_TRACES_EXPORTER": "console", "ACME_API_KEY": SECRET}
+    env = {"OTEL_TRACES_EXPORTER": "console"}
+    if kept_in == "the environment":
+        env["ACME_API_KEY"] = SECRET
+    else:
+        (root / ".env").write_text(f"ACME_API_KEY={SECRET}\n")
     if content is not None:
         env["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] = content
 
@@ -64,3 +72,55 @@ def test_an_empty_exporter_setting_means_the_default(project: Callable[..., Path
     ended = run_forked("run", "x", "--otel", "--dry-run", cwd=project(), env={"OTEL_TRACES_EXPORTER": ""})
 
     assert (ended.code, ended.err) == (0, "")
+
+
+def test_a_project_does_not_say_where_spans_go(project: Callable[..., Path]) -> None:
+    root = project()
+    with socket.create_server(("127.0.0.1", 0)) as theirs:
+        address = f"http://127.0.0.1:{theirs.getsockname()[1]}"
+        (root / ".env").write_text(
+            f"OTEL_EXPORTER_OTLP_ENDPOINT={address}\nOTEL_TRACES_EXPORTER=otlp\nHTTP_PROXY={address}\n"
+            "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true\n"
+        )
+
+        ended = run_forked("run", "words-of-a-prompt", "--otel", cwd=root, env={"OTEL_TRACES_EXPORTER": "console"})
+
+        assert ended.code == 0
+        assert "gen_ai" in ended.err
+        assert "words-of-a-prompt" not in ended.err
+        theirs.settimeout(0)
+        with pytest.raises(BlockingIOError):
+            theirs.accept()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b"", b"\x1b]0;mine\x07\r\n\r\n", b"HTTP/1.1 401 \x1b[31mNo\r\n\r\n" + b"\x1b[31mmine" * 100_000],
+    ids=["none", "garbage", "too much"],
+)
+def test_an_endpoint_that_fails_changes_neither_the_result_nor_the_exit_code(
+    project: Callable[..., Path], answer: bytes
+) -> None:
+    pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=_answer, args=(server, answer), daemon=True).start()
+        address = f"http://127.0.0.1:{server.getsockname()[1]}"
+
+        env = {"OTEL_EXPORTER_OTLP_ENDPOINT": address, "OTEL_EXPORTER_OTLP_TIMEOUT": "1"}
+        ended = run_forked("run", "x", "--otel", "-q", cwd=project(), env=env)
+
+        assert (ended.code, ended.out) == (0, "answer to x\n")
+        assert "Failed to export" in ended.err
+        assert len(ended.err) < 2000
+        assert "\x1b" not in ended.err
+        assert "mine" not in ended.err
+
+
+def _answer(server: socket.socket, answer: bytes) -> None:
+    """Answer every request in the same way, until the server is closed."""
+    with contextlib.suppress(OSError):
+        while True:
+            connection, _ = server.accept()
+            with connection, contextlib.suppress(OSError):
+                connection.recv(65_536)
+                connection.sendall(answer)

@@ -64,18 +64,17 @@ def _without_secrets(exporter: SpanExporter) -> SpanExporter:
 
     from llm_do.runtime.record.redaction import redactor
 
-    redact = redactor()
-
-    def clean(values: Mapping[str, Any] | None) -> dict[str, Any]:
+    def clean(values: Mapping[str, Any] | None, redact: Callable[[str], str]) -> dict[str, Any]:
         return {name: _redacted(value, redact) for name, value in (values or {}).items()}
 
     class Redacting(SpanExporter):
         """Passes on spans without secrets."""
 
         def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-            return exporter.export([self._clean(span) for span in spans])
+            redact = redactor()  # only now: what a project's files keep secret is known once it was linked
+            return exporter.export([self._clean(span, redact) for span in spans])
 
-        def _clean(self, span: ReadableSpan) -> ReadableSpan:
+        def _clean(self, span: ReadableSpan, redact: Callable[[str], str]) -> ReadableSpan:
             status = span.status
             if status.description is not None:
                 status = type(status)(status.status_code, redact(status.description))
@@ -84,8 +83,8 @@ def _without_secrets(exporter: SpanExporter) -> SpanExporter:
                 span.context,
                 span.parent,
                 span.resource,
-                clean(span.attributes),
-                [Event(event.name, clean(event.attributes), event.timestamp) for event in span.events],
+                clean(span.attributes, redact),
+                [Event(event.name, clean(event.attributes, redact), event.timestamp) for event in span.events],
                 span.links,
                 span.kind,
                 status=status,
