@@ -10,8 +10,9 @@ import errno
 import os
 import stat
 from pathlib import Path
+from typing import BinaryIO
 
-__all__ = ["MOST", "read_bounded", "read_bounded_text"]
+__all__ = ["MOST", "open_ordinary", "read_bounded", "read_bounded_text"]
 
 MOST = 16 * 1024 * 1024
 """Bytes of the largest file of code, data or settings."""
@@ -30,13 +31,33 @@ def read_bounded(path: Path, most: int = MOST) -> bytes:
         OSError: It can't be read, isn't an ordinary file, or is larger.
         ValueError: The path has a NUL character.
     """
-    _check(os.stat(path), path, most)  # noqa: PTH116 (not every device may even be opened)
-    with os.fdopen(os.open(path, _FLAGS), "rb") as stream:
-        _check(os.fstat(stream.fileno()), path, most)
+    with open_ordinary(path) as stream:
+        if os.fstat(stream.fileno()).st_size > most:
+            raise _too_large(path, most)
         data = stream.read(most + 1)
     if len(data) > most:
         raise _too_large(path, most)
     return data
+
+
+def open_ordinary(path: Path) -> BinaryIO:
+    """Open an ordinary file to read it.
+
+    Args:
+        path: The file; links are followed.
+
+    Raises:
+        OSError: It can't be read, or isn't an ordinary file.
+        ValueError: The path has a NUL character.
+    """
+    _check(os.stat(path), path)  # noqa: PTH116 (not every device may even be opened)
+    stream = os.fdopen(os.open(path, _FLAGS), "rb")
+    try:
+        _check(os.fstat(stream.fileno()), path)
+    except OSError:
+        stream.close()
+        raise
+    return stream
 
 
 def read_bounded_text(path: Path, most: int = MOST, errors: str = "strict") -> str:
@@ -49,13 +70,11 @@ def read_bounded_text(path: Path, most: int = MOST, errors: str = "strict") -> s
     return read_bounded(path, most).decode("utf-8", errors).replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _check(found: os.stat_result, path: Path, most: int) -> None:
+def _check(found: os.stat_result, path: Path) -> None:
     if stat.S_ISDIR(found.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not stat.S_ISREG(found.st_mode):
         raise OSError(errno.EINVAL, "it is not an ordinary file", str(path))
-    if found.st_size > most:
-        raise _too_large(path, most)
 
 
 def _too_large(path: Path, most: int) -> OSError:

@@ -12,6 +12,8 @@ import tempfile
 from collections.abc import Generator, Mapping
 from pathlib import Path
 
+from llm_do._bounded_files import open_ordinary
+from llm_do._home_folder import home_folder
 from llm_do._startup.frozen import frozen
 
 __all__ = ["StateFile", "state_folder"]
@@ -37,7 +39,7 @@ def state_folder(environ: Mapping[str, str] | None = None) -> Path:
     if named.is_absolute():
         return named / "llm-do"
     try:
-        return Path.home() / ".local" / "state" / "llm-do"
+        return home_folder() / ".local" / "state" / "llm-do"
     except RuntimeError as error:
         raise OSError("there is no home folder; set XDG_STATE_HOME") from error
 
@@ -56,19 +58,17 @@ class StateFile:
         """Return its text, None if it doesn't exist.
 
         Raises:
-            OSError: It can't be read, is too large, or others than its owner may write it.
+            OSError: It can't be read, is too large, or others than its owner may write or replace it.
             UnicodeDecodeError: It isn't text in UTF-8.
         """
         try:
-            stream = self.path.open("rb")
+            stream = open_ordinary(self.path)
         except (FileNotFoundError, NotADirectoryError):
             return None
         with stream:
-            info = os.fstat(stream.fileno())
-            if not stat.S_ISREG(info.st_mode):
-                raise OSError("it is not an ordinary file")
-            if hasattr(os, "getuid") and (info.st_uid != os.getuid() or info.st_mode & 0o022):
+            if _others_write(os.fstat(stream.fileno())):
                 raise OSError("others may write it")
+            self._check_folders()
             data = stream.read(LIMIT + 1)
         if len(data) > LIMIT:
             raise OSError(f"it is larger than {LIMIT} bytes")
@@ -79,9 +79,11 @@ class StateFile:
         """Let no other process change the file during the block.
 
         Raises:
-            OSError: The folder can't be written to.
+            OSError: The folder can't be written to, or others may write to it.
         """
-        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for folder in reversed(self.path.parents):
+            folder.mkdir(exist_ok=True, mode=0o700)
+        self._check_folders()
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
         lock = os.open(self.path.with_name(f"{self.path.name}.lock"), flags, 0o600)
         try:
@@ -110,3 +112,21 @@ class StateFile:
             with contextlib.suppress(OSError):
                 os.unlink(partial)  # noqa: PTH108
             raise
+
+    def _check_folders(self) -> None:
+        """Raise if others could put another file here: a person's own may also be one that came with a clone."""
+        if not hasattr(os, "getuid"):
+            return
+        top = state_folder() if state_folder() in self.path.parents else self.path.parent
+        folders = [each for each in self.path.parents if each.is_relative_to(top)]
+        for folder in folders:
+            if _others_write(os.stat(folder)):  # noqa: PTH116
+                raise OSError(f"others may write to {folder}")
+        for folder in Path(os.path.realpath(folders[-1])).parents:
+            mode = os.stat(folder).st_mode  # noqa: PTH116
+            if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+                raise OSError(f"others may write to {folder}")
+
+
+def _others_write(info: os.stat_result) -> bool:
+    return hasattr(os, "getuid") and (info.st_uid != os.getuid() or bool(info.st_mode & 0o022))

@@ -13,6 +13,8 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from llm_do._bounded_files import read_bounded_text
+from llm_do._home_folder import home_folder
 from llm_do._startup.frozen import frozen
 from llm_do.models.providers.model_names import PROVIDERS, find_name_fault, split_name
 from llm_do.text.words import closest_match
@@ -83,7 +85,7 @@ def config_file(environ: Mapping[str, str] | None = None) -> Path | None:
     environ = os.environ if environ is None else environ
     named = Path(environ.get("XDG_CONFIG_HOME", ""))
     try:
-        folder = named if named.is_absolute() else Path.home() / ".config"
+        folder = named if named.is_absolute() else home_folder() / ".config"
     except RuntimeError:
         return None
     return folder / "llm-do" / "config.toml"
@@ -129,8 +131,7 @@ def _read(file: Path) -> UserConfig:
 
     text = ""
     try:
-        with file.open(encoding="utf-8") as stream:
-            text = stream.read(_LONGEST)
+        text = read_bounded_text(file, _LONGEST)
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         found = _AT_LINE.search(str(error))

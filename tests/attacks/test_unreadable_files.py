@@ -11,6 +11,8 @@ import pytest
 
 import llm_do
 from llm_do._bounded_files import read_bounded, read_bounded_text
+from llm_do.formats.syntax.source import read_text
+from llm_do.models.providers.env_files import read_variables
 from tests.cli.cli_processes import run_forked, write_project
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in folders here")
@@ -131,3 +133,30 @@ def test_no_module_reads_a_whole_file_of_a_project_in_another_way() -> None:
                 found.add(path.relative_to(package).as_posix())
 
     assert found <= ITS_OWN.keys()
+
+
+def test_one_module_says_where_the_home_folder_is() -> None:
+    package = Path(llm_do.__file__).parent
+    found = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if any("Path.home()" in line and ">>>" not in line for line in path.read_text("utf-8").splitlines())
+    }
+
+    assert found == {"_home_folder.py"}  # it alone knows that a relative one leads into a project
+
+
+@pytest.mark.parametrize("name", ["project.json", ".env"])
+def test_a_file_that_becomes_a_pipe_once_it_was_looked_at_is_not_waited_for(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / name).write_text("A=1\n", encoding="utf-8")
+    looked_at = os.stat(tmp_path / name)  # noqa: PTH116
+    (tmp_path / name).unlink()
+    pipe(tmp_path / name)
+    stat = Path.stat
+    swapped = tmp_path / name
+    monkeypatch.setattr(Path, "stat", lambda self, **how: looked_at if self == swapped else stat(self, **how))
+
+    assert read_text(swapped).text is None
+    assert read_variables(tmp_path) == {}

@@ -156,6 +156,7 @@ def test_an_installed_package_is_found_without_importing_it(tmp_path: Path, monk
     [
         ("linux", {"XDG_CACHE_HOME": "/x"}, "/x/llm-do"),
         ("linux", {"XDG_CACHE_HOME": ""}, "/home/me/.cache/llm-do"),
+        ("linux", {"XDG_CACHE_HOME": "here"}, "/home/me/.cache/llm-do"),
         ("darwin", {}, "/home/me/Library/Caches/llm-do"),
         ("win32", {"LOCALAPPDATA": "/local"}, "/local/llm-do/Cache"),
     ],

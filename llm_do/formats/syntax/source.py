@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from llm_do._bounded_files import open_ordinary
 from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.codes import files as problems
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
@@ -261,7 +262,7 @@ def read_text(path: Path, file: str | None = None) -> ReadResult:
         if not stat.S_ISREG(path.stat().st_mode):
             kind = "a folder" if os.path.isdir(path) else "not a regular file"
             return ReadResult(None, (problems.unreadable_file(f"it is {kind}").at(Location(file)),))
-        with path.open("rb") as stream:
+        with open_ordinary(path) as stream:  # what is there may be another file by now
             data = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from pathlib import Path
 
+from llm_do._home_folder import home_folder
 from llm_do._startup.frozen import frozen
 from llm_do.errors import UsageError
 
@@ -137,7 +138,7 @@ def _others_write(folder: Path) -> bool:
 
 def _home() -> Path | None:
     try:
-        return Path.home().resolve()
+        return home_folder().resolve()
     except (RuntimeError, OSError):
         return None
 

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
+from llm_do._home_folder import home_folder
 from llm_do.errors import StoreError
 from llm_do.models.providers.model_names import expand_user
 
@@ -42,11 +43,12 @@ def cache_dir() -> Path:
     if chosen := os.environ.get("LLM_DO_CACHE"):
         return expand_user(chosen)
     if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or str(Path.home() / "AppData" / "Local")
+        base = os.environ.get("LOCALAPPDATA") or str(home_folder() / "AppData" / "Local")
         return Path(base) / "llm-do" / "Cache"
     if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "llm-do"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "llm-do"
+        return home_folder() / "Library" / "Caches" / "llm-do"
+    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (named if named.is_absolute() else home_folder() / ".cache") / "llm-do"
 
 
 def find_weights() -> Path | None:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from llm_do._bounded_files import open_ordinary
 from llm_do.errors import UsageError
 from llm_do.models.providers.model_names import PROVIDERS
 
@@ -39,12 +40,13 @@ def read_variables(folder: Path | None, file: str | None = None) -> dict[str, st
     """
     found: dict[str, str] = {}
     if folder is not None:
-        with suppress(OSError, ValueError):  # none, or not one that holds variables
-            if (folder / ENV_FILE).is_file():  # a pipe would be waited for
-                found |= _variables(folder / ENV_FILE)
+        # None, or not one that holds variables.
+        with suppress(OSError, ValueError), open_ordinary(folder / ENV_FILE) as stream:
+            found |= _variables(stream.read(_LONGEST).decode("utf-8-sig"))
     if file is not None:
         try:
-            found |= _variables(Path(file).expanduser())
+            with Path(file).expanduser().open(encoding="utf-8-sig") as stream:  # it may be a pipe
+                found |= _variables(stream.read(_LONGEST))
         except OSError as error:
             raise UsageError(
                 f"the env file {file} can't be read: {error.strerror or error}",
@@ -76,9 +78,7 @@ def keys_of(variables: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in variables.items() if name in names}
 
 
-def _variables(path: Path) -> dict[str, str]:
-    with path.open(encoding="utf-8-sig") as stream:
-        text = stream.read(_LONGEST)
+def _variables(text: str) -> dict[str, str]:
     lines = (_LINE.fullmatch(line) for line in text.splitlines())
     pairs = ((line["name"], _value(line["value"])) for line in lines if line is not None)
     return {name: value for name, value in pairs if value and "\0" not in value}

@@ -18,6 +18,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, cast
 
+from llm_do._home_folder import home_folder
 from llm_do._startup.frozen import frozen
 from llm_do.errors import StoreError
 from llm_do.files.state_folder import StateFile, state_folder
@@ -137,7 +138,7 @@ def shown(path: Path) -> str:
         '~/a.json'
     """
     with contextlib.suppress(ValueError, RuntimeError):
-        return f"~/{path.relative_to(Path.home()).as_posix()}"
+        return f"~/{path.relative_to(home_folder()).as_posix()}"
     return str(path)
 
 

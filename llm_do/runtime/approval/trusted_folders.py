@@ -6,13 +6,17 @@ read trusts nothing.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import errno
 import json
 import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
+from llm_do._home_folder import home_folder
 from llm_do._startup.frozen import frozen
 from llm_do.errors import StoreError, UsageError
 from llm_do.files.state_folder import StateFile, state_folder
@@ -83,12 +87,14 @@ def add(folder: Path) -> TrustedFolder:
         raise UsageError(f"{folder} can't be trusted: {reason}", hint="Name a project's folder.")
     real = os.path.realpath(folder)
     try:
-        device = os.stat(real).st_dev  # noqa: PTH116
+        info = os.stat(real)  # noqa: PTH116
+        if not stat.S_ISDIR(info.st_mode):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), real)
     except OSError as error:
         raise UsageError(
             f"{folder} can't be trusted: {error.strerror or error}", hint="Name a folder that exists."
         ) from error
-    new = TrustedFolder(real, device, datetime.datetime.now(tz=datetime.UTC).date().isoformat())
+    new = TrustedFolder(real, info.st_dev, datetime.datetime.now(tz=datetime.UTC).date().isoformat())
     _change(lambda known: [*(each for each in known if each.path != real), new])
     return new
 
@@ -119,7 +125,9 @@ def refusal(folder: Path) -> str | None:
         >>> refusal(Path.home() / "project")
     """
     real = Path(os.path.realpath(folder))
-    homes = [os.path.expanduser("~"), os.environ.get("HOME") or "/"]  # noqa: PTH111
+    homes = [os.environ.get("HOME") or "/"]
+    with contextlib.suppress(RuntimeError):
+        homes.append(str(home_folder()))
     if real == Path(real.anchor) or any(Path(os.path.realpath(home)).is_relative_to(real) for home in homes):
         return "it is a home folder or above one, which holds everything that you download"
     try:
@@ -146,7 +154,8 @@ def _change(change: Callable[[list[TrustedFolder]], list[TrustedFolder]]) -> Non
                 file.write(_text(changed))
     except OSError as error:
         raise StoreError(
-            f"{file.path} can't be written: {error.strerror or error}", hint="See that you may write to that folder."
+            f"{file.path} can't be written: {error.strerror or error}",
+            hint="See that only you may write there.",
         ) from error
 
 
@@ -187,7 +196,7 @@ def _parse(file: StateFile) -> tuple[TrustedFolder, ...]:
         folder = _entry(entry)
         if folder is None:
             line = parsed.node.place_of(("trusted", index)).line
-            raise _fault(file, line, "an entry has an absolute `path` and a `device`")
+            raise _fault(file, line, "an entry has a folder's real `path` and its `device`")
         folders.append(folder)
     return tuple(folders)
 
@@ -197,7 +206,9 @@ def _entry(entry: object) -> TrustedFolder | None:
         return None
     data = cast("dict[str, Any]", entry)
     path, device, added = data.get("path"), data.get("device"), data.get("added", "")
-    if not isinstance(path, str) or not path.startswith(os.sep) or not isinstance(added, str):
+    if not isinstance(path, str) or not isinstance(added, str):
+        return None
+    if "\0" in path or not path.startswith(os.sep) or path != f"{os.sep}{os.path.normpath(path).lstrip(os.sep)}":
         return None
     return TrustedFolder(path, device, added) if type(device) is int else None
 

@@ -232,7 +232,7 @@ def test_a_damaged_list_of_trusted_folders_is_an_error_with_its_place(
     ended = run_forked("check", cwd=clone, env=state)
 
     assert ended.code == 1
-    assert f"{file}:2: an entry has an absolute `path` and a `device`" in ended.err
+    assert f"{file}:2: an entry has a folder's real `path` and its `device`" in ended.err
     assert traces(clone) == []
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from llm_do.errors import StoreError, UsageError
 from llm_do.files.state_folder import StateFile, state_folder
-from llm_do.runtime.approval import trusted_folders
+from llm_do.runtime.approval import saved_approvals, trusted_folders
 from tests.support.tables import each_row
 
 DAMAGED = {
@@ -22,8 +22,18 @@ DAMAGED = {
     "another version": ('{"version": "1", "trusted": []}', "trust.json:1: it is not"),
     "a newer version": ('{\n"version": 2}', "trust.json:2: version 2 was written by a newer llm-do"),
     "no list": ('{"version": 1, "trusted": {"/": 1}}', "trust.json:1: it is not"),
-    "an entry": ('{"version": 1, "trusted": [\n"/"]}', "trust.json:2: an entry has an absolute `path` and a `device`"),
+    "an entry": (
+        '{"version": 1, "trusted": [\n"/"]}',
+        "trust.json:2: an entry has a folder's real `path`",
+    ),
     "a relative path": ('{"version": 1, "trusted": [\n\n{"path": ".", "device": 1}]}', "trust.json:3: an entry"),
+    **{
+        f"a path of another form: {path}": (
+            f'{{"version": 1, "trusted": [{{"path": "{path}", "device": 1}}]}}',
+            "trust.json:1: an entry",
+        )
+        for path in ("/a/", "/a/../b", "/a/./b", "/a//b", "//a", "/a\\u0000b")
+    },
     "a device": ('{"version": 1, "trusted": [{"path": "/", "device": true}]}', "trust.json:1: an entry"),
     "an added": ('{"version": 1, "trusted": [{"path": "/", "device": 1, "added": 1}]}', "trust.json:1: an entry"),
 }
@@ -113,6 +123,70 @@ def test_a_file_that_others_could_have_written_trusts_nothing(file: Path, tmp_pa
     write(file, b"\xff")
     with pytest.raises(StoreError, match="not text in UTF-8"):
         trusted_folders.find(tmp_path)
+
+
+@pytest.mark.parametrize("folder", ["", "llm-do"], ids=["above", "own"])
+def test_a_folder_that_others_may_write_to_trusts_nothing(file: Path, tmp_path: Path, folder: str) -> None:
+    open_to_all = tmp_path / "state" / folder
+    trusted_folders.add(tmp_path)
+    open_to_all.chmod(0o777)
+
+    for use in (trusted_folders.find, trusted_folders.add, trusted_folders.remove):
+        with pytest.raises(StoreError, match=f"others may write to {open_to_all}"):
+            use(tmp_path)
+    open_to_all.chmod(0o700)
+    assert trusted_folders.find(tmp_path) is not None
+
+
+def test_answers_and_what_is_known_of_servers_are_not_read_where_others_may_write(tmp_path: Path, file: Path) -> None:
+    saved_approvals.add_rule(tmp_path, "send")
+    file.parent.chmod(0o770)
+
+    found = saved_approvals.load_saved_approvals(tmp_path)
+
+    assert (found.rules, [fault.message for fault in found.faults]) == ((), [f"others may write to {file.parent}"])
+    file.parent.chmod(0o700)
+    assert [rule.text for rule in saved_approvals.load_saved_approvals(tmp_path).rules] == ["send"]
+
+
+def test_the_folders_that_are_made_are_closed_to_others_whatever_the_mask(tmp_path: Path, file: Path) -> None:
+    before = os.umask(0o000)
+    try:
+        saved_approvals.add_rule(tmp_path, "send")
+    finally:
+        os.umask(before)
+
+    assert [stat.S_IMODE(each.stat().st_mode) for each in (file.parent, file.parent / "answers")] == [0o700] * 2
+
+
+def test_a_pipe_is_not_waited_for(file: Path, tmp_path: Path) -> None:
+    file.parent.mkdir(parents=True, mode=0o700)
+    os.mkfifo(file, 0o600)
+
+    for use in (trusted_folders.find, trusted_folders.add, trusted_folders.remove):
+        with pytest.raises(StoreError, match="not an ordinary file"):
+            use(tmp_path)
+
+
+@pytest.mark.parametrize("home", ["", ".", "x/y"])
+def test_a_home_that_is_not_absolute_leads_into_no_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str
+) -> None:
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", home)
+    planted = tmp_path / home / ".local" / "state" / "llm-do" / "trust.json"
+    write(planted, json.dumps({"version": 1, "trusted": [{"path": str(tmp_path), "device": tmp_path.stat().st_dev}]}))
+
+    assert state_folder().is_absolute()
+    assert not state_folder().is_relative_to(tmp_path)
+
+
+def test_only_a_folder_can_be_trusted(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path(os.devnull)):
+        with pytest.raises(UsageError, match="Not a directory"):
+            trusted_folders.add(path)
 
 
 def test_a_home_folder_and_the_root_are_too_wide(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from llm_do._home_folder import home_folder
 from llm_do._startup.frozen import frozen
 from llm_do.concurrency.lifeline import remove_if_killed
 from llm_do.files.code_tree import CodeScan
@@ -228,7 +229,7 @@ def _below(root: Path, paths: Sequence[str]) -> list[Path]:
 
 def _home_secrets() -> list[Path]:
     """Return what may hold secrets in this person's home folder and in those that root could read, and the system's."""
-    homes = [Path.home(), *(Path("/home").glob("*") if os.geteuid() == 0 else ())]
+    homes = [home_folder(), *(Path("/home").glob("*") if os.geteuid() == 0 else ())]
     found = [home / name for home in homes for name in _HOME_SECRETS]
     with suppress(OSError):
         found.append(state_folder())

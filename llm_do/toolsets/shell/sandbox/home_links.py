@@ -9,6 +9,8 @@ import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from llm_do._home_folder import home_folder
+
 __all__ = ["link_home", "named_in_home"]
 
 _SETTINGS = (".gitconfig", ".config/git")
@@ -22,7 +24,7 @@ def named_in_home(readable: Sequence[str]) -> list[Path]:
 
 def link_home(scratch: Path, named: Sequence[Path]) -> None:
     """Link from a home folder for commands to settings, and to the named paths of the person's own."""
-    home = Path.home()
+    home = home_folder()
     for path in (*(home / name for name in _SETTINGS), *named):
         if path.is_relative_to(home) and path.exists():
             link = scratch / path.relative_to(home)

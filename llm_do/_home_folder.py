@@ -1,0 +1,30 @@
+"""Where a person's home folder is."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+__all__ = ["home_folder"]
+
+
+def home_folder() -> Path:
+    """Return the home folder; a relative `HOME` is ignored, as it would lead into whatever folder a command runs in.
+
+    Raises:
+        RuntimeError: There is none.
+
+    Example:
+        >>> home_folder().is_absolute()
+        True
+    """
+    home = Path.home()
+    if not home.is_absolute():
+        with suppress(ImportError, KeyError):
+            import pwd
+
+            home = Path(pwd.getpwuid(os.getuid()).pw_dir)
+    if not home.is_absolute():
+        raise RuntimeError("there is no home folder: HOME is not an absolute path")
+    return home
