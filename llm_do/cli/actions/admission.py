@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -170,21 +170,32 @@ def _surveyed(
 
     `fault` is why it isn't known whether the folder is trusted already.
     """
-    from llm_do.linker.linker import check_project
-
-    report = check_project(located)
+    report = _survey(located, records)
     seen = report.survey
-    if seen is not None and records is not None:
-        from llm_do.linker.analysis.survey import Surveyed
-
-        seen = replace(seen, records=(Surveyed(records),))
     servers = [item.text.partition(":")[0] for item in seen.servers] if seen is not None and connects else []
     needed = seen is not None and bool((seen.python or servers) if looks else seen.runs_something)
     if looks and not needed and seen is not None and seen.packages:
         return Admission(path, open=False, servers=servers)  # nothing of the folder runs, so there is nothing to ask
-    if seen is None or not needed or _is_agreed(path, seen, fault, looks=looks, no_color=no_color):
-        return _opened(path, report.root, report if report.left_out is None else None)
+    agreed: LinkReport | None = report
+    if seen is not None and needed:
+        agreed = _agreed(path, report, seen, fault, lambda: _survey(located, records), looks=looks, no_color=no_color)
+    if agreed is not None:
+        return _opened(path, agreed.root, agreed if agreed.left_out is None else None)
     return Admission(path, open=False, servers=servers)
+
+
+def _survey(located: ProjectLocation, records: str | None) -> LinkReport:
+    """Link a closed folder, with what it would run, the records that are continued and the approvals in it included."""
+    from llm_do.linker.analysis.survey import Surveyed
+    from llm_do.linker.linker import check_project
+    from llm_do.runtime.approval.found_approvals import load_found_approvals
+
+    report = check_project(located)
+    if report.survey is None:
+        return report
+    found = tuple(Surveyed(item.text, item.place) for item in load_found_approvals(report.root).stored)
+    continued = (Surveyed(records),) if records is not None else ()
+    return replace(report, survey=replace(report.survey, records=continued, found=found))
 
 
 def is_trusted(root: Path) -> bool:
@@ -243,27 +254,47 @@ def _is_set() -> bool:
     raise UsageError(f"{VARIABLE} is {os.environ[VARIABLE]!r}", hint=f"Set {VARIABLE}=1, or unset it.")
 
 
-def _is_agreed(path: Path, seen: Survey, fault: StoreError | None, *, looks: bool, no_color: bool) -> bool:
-    """Whether a person, or where none is there the kind of the command, lets a folder's code run."""
-    from llm_do.linker.analysis.survey import Surveyed
-    from llm_do.runtime.approval.found_approvals import load_found_approvals
+def _agreed(
+    path: Path,
+    report: LinkReport,
+    seen: Survey,
+    fault: StoreError | None,
+    survey: Callable[[], LinkReport],
+    *,
+    looks: bool,
+    no_color: bool,
+) -> LinkReport | None:
+    """Return the project of which a person, or where none is there the kind of the command, lets code run.
+
+    What is in the folder may change while the question is read; what would run then is asked about again.
+    """
+    from llm_do.linker.analysis.survey import file_digests
     from llm_do.ui.terminal.terminal import find_terminal
 
     terminal = find_terminal(os.environ)
     if terminal is None and not looks:
-        return True
+        return report
     if fault is not None:
         raise fault
-    found = tuple(Surveyed(item.text, item.place) for item in load_found_approvals(seen.root).stored)
-    seen = replace(seen, found=found)
-    answer = _ask(terminal, seen, looks=looks, no_color=no_color) if terminal is not None else "no"
-    if answer == "no" and not looks:
+    while terminal is not None:
+        digests = file_digests(seen)
+        answer = _ask(terminal, seen, looks=looks, no_color=no_color)
+        if answer == "no":
+            break
+        report = survey()
+        if report.survey == seen and file_digests(seen) == digests:
+            if answer == "trust":
+                trusted_folders.add(seen.root)
+                take_over_approvals(seen.root)
+            return report
+        if report.survey is None:
+            return None  # its manifest can't be read any longer, which linking it as text reports
+        seen = report.survey
+        warn("the folder has changed since it was asked about; this is how it is now")
+    if not looks:
         hint = f"--trust runs it once; {trusting_command(path)} trusts it."
         raise LinkError(f"{seen.root} isn't trusted, and nothing of it has run", hint=hint)
-    if answer == "trust":
-        trusted_folders.add(seen.root)
-        take_over_approvals(seen.root)
-    return answer != "no"
+    return None
 
 
 def _ask(terminal: Terminal, seen: Survey, *, looks: bool, no_color: bool) -> TrustAnswer:

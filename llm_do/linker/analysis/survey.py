@@ -5,6 +5,7 @@ Nothing is imported or started for it. It is what a person sees before a folder 
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
+from llm_do._bounded_files import read_bounded
 from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.diagnostic import Location
 from llm_do.formats.toolset_types.server_commands import named_files
@@ -28,10 +30,13 @@ from llm_do.project.registry import Registered
 from llm_do.project.store_location import is_database
 from llm_do.project.tools.builtin_toolsets import BUILTINS, BuiltinToolset
 
-__all__ = ["LeftOut", "Survey", "Surveyed", "left_out", "survey", "without_unread"]
+__all__ = ["LeftOut", "Survey", "Surveyed", "file_digests", "left_out", "survey", "without_unread"]
 
 _PASSWORD = re.compile(r"(://[^:@/]*:)(?!\$\{)[^@]*@")
 """A password in a URL, unless it is a variable."""
+
+_SEPARATOR = re.compile(r"[\s:;,=]+")
+"""What separates paths in a variable, such as `NODE_OPTIONS=--require=./a.js`."""
 
 _MOST_FILES = 5000
 """Files and folders that the search for helper modules looks at."""
@@ -166,8 +171,17 @@ def _servers(configs: Sequence[_Config], own: Mapping[str, str]) -> Iterator[Sur
         from llm_do.formats.toolset_config import McpConfig
 
         shown = McpConfig.model_construct(**{"type": "mcp", **config})  # pyright: ignore[reportArgumentType]
-        command = " ".join(map(str, shown.command)) if isinstance(shown.command, list | tuple) else None
+        command = None
+        if isinstance(shown.command, list | tuple):
+            command = " ".join([*_assignments(shown.env), *map(str, shown.command)])
         yield Surveyed(f"{name}: {_shown(command or str(shown.url), own)}", _text(place))
+
+
+def _assignments(env: object) -> Iterator[str]:
+    """A server's environment as a shell would have it before the command, which it may turn into another one."""
+    for name, value in cast("Mapping[str, object]", env).items() if isinstance(env, Mapping) else ():
+        text = str(value)
+        yield f"{name}={'...' if not any(references(text)) and is_secret(name, text) else text}"
 
 
 def _shown(text: str, own: Mapping[str, str]) -> str:
@@ -184,10 +198,15 @@ def _databases(files: ProjectFiles, own: Mapping[str, str]) -> Iterator[Surveyed
 
 
 def _programs(root: Path, configs: Sequence[_Config], variables: Mapping[str, str]) -> Iterator[Surveyed]:
-    """The words of servers' commands that are files of the project."""
+    """The files of the project that the commands of servers and their environment name."""
     for _, config, _ in configs:
         command = config.get("command") if config.get("type") == "mcp" else None
-        words = cast("Sequence[object]", command) if isinstance(command, list | tuple) else ()
+        if not isinstance(command, list | tuple):
+            continue
+        words = [*cast("Sequence[object]", command)]
+        env = config.get("env")
+        for value in cast("Mapping[str, object]", env).values() if isinstance(env, Mapping) else ():
+            words += _SEPARATOR.split(expand_known(str(value), variables))
         for path in named_files(root, (expand_known(str(word), variables) for word in words)):
             if os.path.isfile(root / path):
                 yield Surveyed(path)
@@ -245,10 +264,13 @@ def _reaches(root: Path, configs: Sequence[_Config]) -> Iterator[Surveyed]:
             if "\0" not in folder and not is_inside(root, folder):
                 does = "reads" if config.get("read_only") else "reads and changes"
                 yield Surveyed(f"{name}: {does} files in {os.path.realpath(root / folder)}", _text(place))
-        elif config.get("type") == "http":
+        elif config.get("type") in ("http", "mcp"):
             for header, value in cast("Mapping[str, object]", config.get("headers") or {}).items():
                 if any(references(str(value))):
-                    yield Surveyed(f"{name}: sends {header}: {value} to {config.get('base_url')}", _text(place))
+                    yield Surveyed(
+                        f"{name}: sends {header}: {value} to {config.get('base_url') or config.get('url')}",
+                        _text(place),
+                    )
             for host in cast("Sequence[object]", config.get("private") or ()):
                 yield Surveyed(f"{name}: requests {host}", _text(place))
 
@@ -285,6 +307,17 @@ def _helpers(files: ProjectFiles, unread: Sequence[str]) -> list[str]:
         seen += len(names) + len(folders)
         if seen > _MOST_FILES:
             break
+    return found
+
+
+def file_digests(seen: Survey) -> dict[str, str]:
+    """Return a digest of each file that would run, by which a change of it is noticed."""
+    found: dict[str, str] = {}
+    for item in (*seen.python, *seen.programs, *seen.helpers):
+        try:
+            found[item.text] = hashlib.sha256(read_bounded(seen.root / item.text)).hexdigest()
+        except (OSError, ValueError) as error:
+            found[item.text] = str(error)
     return found
 
 

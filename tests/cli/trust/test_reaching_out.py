@@ -34,6 +34,10 @@ def survey_of(root: Path, toolset: dict[str, Any], lists: str = "own") -> Any:
         ({**KEYS, "root": "link", "read_only": False}, "own: reads and changes files in {home}"),
         (SENDS, "own: sends X-Key: ${{HOME}} to https://a.example/"),
         ({"type": "http", "private": ["169.254.169.254"]}, "own: requests 169.254.169.254"),
+        (
+            {"type": "mcp", "url": "https://a.example/mcp", "headers": {"X-Key": "${HOME}"}},
+            "own: sends X-Key: ${{HOME}} to https://a.example/mcp",
+        ),
     ],
 )
 def test_what_reaches_beyond_the_folder_needs_trust(tmp_path: Path, toolset: dict[str, Any], shown: str) -> None:
@@ -86,3 +90,15 @@ def test_what_the_folders_own_variables_make_of_a_server_is_shown(
 
     assert [each.text for each in survey.servers] == ["own: ./run.sh ${SERVER_TOKEN} ${HOME} ${NONE:-x}"]
     assert [each.text for each in survey.programs] == ["run.sh"]
+
+
+def test_the_environment_that_a_server_gets_is_shown_with_its_command(tmp_path: Path) -> None:
+    (tmp_path / "clone").mkdir()
+    (tmp_path / "clone" / "first.js").write_text("")
+    env = {"NODE_OPTIONS": "--no-warnings --require=./first.js", "KEY": "${HOME}", "API_TOKEN": "sk-0123456789abcdef"}
+
+    survey = survey_of(tmp_path / "clone", {"type": "mcp", "command": ["node", "--version"], "env": env})
+
+    shown = "own: NODE_OPTIONS=--no-warnings --require=./first.js KEY=${HOME} API_TOKEN=... node --version"
+    assert [each.text for each in survey.servers] == [shown]
+    assert [each.text for each in survey.programs] == ["first.js"]
