@@ -4,64 +4,33 @@ Starting a process each time would cost a second of imports. It has also run an 
 is first needed, such as compiled schemas, is there already.
 
 All the processes that run tests share one, as it takes seconds to begin. Each connects to its socket, writes a call as
-a line of JSON, and reads how it ended; calls of several run at once. It ends with the process that it is told.
+a line of JSON, and reads how it ended; calls of several run at once. A call that comes with open streams, such as those
+of a terminal, is answered twice: with its process when it begins, and with how it ended. The server ends with the
+process that it is told.
 """
 
 from __future__ import annotations
 
-import asyncio
-import gc
+import fcntl
 import json
 import os
-import pkgutil
 import selectors
 import shutil
 import signal
 import socket
 import sys
 import tempfile
+import termios
+import time
 from contextlib import suppress
-from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from openai.types.chat import ChatCompletion
-from pydantic import BaseModel
-from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest
-
-import llm_do
-from llm_do import Project, Runtime
-from llm_do._startup import frozen
-from llm_do._startup.compiled_texts import keep_compiled_texts
-from llm_do.cli import app, main
-from llm_do.linker import check_worker, subprocess_check
-
-LIBRARIES = (
-    "anyio._backends._asyncio",
-    "encodings.utf_8_sig",
-    "multiprocessing.popen_fork",
-    "pydantic_ai.models.function",
-    "pydantic_ai.models.openai",
-    "pydantic_ai.models.test",
-    "typer._click.decorators",
-)
-"""What a run imports late of the libraries, apart from servers' clients and telemetry."""
-
-TOOL = '''\
-def add(a: int) -> int:
-    """Add one to a number."""
-    return a + 1
-
-
-TOOLS = [add]
-'''
+from llm_do._startup.process import hasten_imports, pause_collector
+from llm_do.cli import main
 
 NAMES = ("in", "out", "err")
 """The files of a run's streams."""
-
-LEFT_OUT = ("__main__", "dbos_engine", "llm_do.pytest_plugin", "llm_do.toolsets.mcp", "telemetry")
-"""Modules of ours that need what no call here needs."""
 
 
 class Server:
@@ -80,7 +49,7 @@ class Server:
         Path(f"{path}.new").rename(path)  # whoever sees it can connect
         self.selector = selectors.DefaultSelector()
         self.selector.register(self.listener, selectors.EVENT_READ)
-        self.running: dict[int, tuple[socket.socket, Path]] = {}
+        self.running: dict[int, tuple[socket.socket, Path | None]] = {}
         # A signal that a child has ended wakes up whoever waits for connections.
         self.woken, self.wakes = socket.socketpair()
         for end in (self.woken, self.wakes):
@@ -103,13 +72,36 @@ class Server:
 
     def read(self, connection: Any) -> None:
         """Begin a call, or forget a connection that has been closed."""
-        with connection.makefile(encoding="utf-8") as lines:
-            line = lines.readline()
-        if line:
-            self.call(connection, **json.loads(line))
-        else:
+        line, streams = b"", []
+        with suppress(ConnectionResetError):  # whoever asked has ended without reading the answer
+            line, streams, *_ = socket.recv_fds(connection, 65_536, len(NAMES))
+            while line and not line.endswith(b"\n"):
+                line += connection.recv(65_536)
+        if not line:
             self.selector.unregister(connection)
             connection.close()
+            return
+        call = json.loads(line)
+        if streams:
+            self.start(connection, streams, **call)
+        else:
+            self.call(connection, **call)
+
+    def start(
+        self, connection: socket.socket, streams: list[int], args: list[str], cwd: str, env: dict[str, str]
+    ) -> None:
+        """Begin a run with these streams; a single one is a terminal, which becomes its controlling one."""
+        number = os.fork()
+        if number == 0:
+            self.leave(env)
+            if len(streams) == 1:
+                os.setsid()
+                fcntl.ioctl(streams[0], termios.TIOCSCTTY, 0)
+            begin(args, cwd, [streams[min(each, len(streams) - 1)] for each in range(len(NAMES))], streams)
+        for each in streams:
+            os.close(each)
+        self.running[number] = (connection, None)
+        self.tell(connection, {"process": number})
 
     def call(
         self, connection: socket.socket, args: list[str], cwd: str, stdin: str, env: dict[str, str], together: bool
@@ -121,14 +113,13 @@ class Server:
         files[0].write_bytes(stdin.encode("latin-1"))
         number = os.fork()
         if number == 0:
-            self.leave()
-            os.environ.clear()
-            os.environ.update(env)
-            files[0] = files[0] if stdin else Path(os.devnull)
-            begin(args, cwd, files[:2] if together else files)
+            self.leave(env)
+            made = [os.open(files[0] if stdin else os.devnull, os.O_RDONLY)]
+            made += [os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND) for file in files[1 : 2 if together else 3]]
+            begin(args, cwd, [*made, made[1]][: len(NAMES)], made)
         self.running[number] = (connection, folder)
 
-    def leave(self) -> None:
+    def leave(self, env: dict[str, str]) -> None:
         """In a child: drop what is the server's."""
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -137,6 +128,8 @@ class Server:
         self.wakes.close()
         self.selector.close()
         tempfile.tempdir = None
+        os.environ.clear()
+        os.environ.update(env)
 
     def answer(self) -> None:
         """Tell how the runs that are over have ended."""
@@ -145,12 +138,19 @@ class Server:
             if not ended:
                 continue
             connection, folder = self.running.pop(number)
-            files = [folder / name for name in NAMES[1:]]
-            out, err = (file.read_text(encoding="utf-8") if file.exists() else "" for file in files)
-            shutil.rmtree(folder)
-            answer = {"code": os.waitstatus_to_exitcode(status), "out": out, "err": err}
-            with suppress(OSError):  # whoever asked has ended
-                connection.sendall(json.dumps(answer).encode() + b"\n")
+            answer: dict[str, Any] = {"code": os.waitstatus_to_exitcode(status)}
+            if folder is not None:
+                files = {name: folder / name for name in NAMES[1:]}
+                answer |= {
+                    key: file.read_text(encoding="utf-8") if file.exists() else "" for key, file in files.items()
+                }
+                shutil.rmtree(folder)
+            self.tell(connection, answer)
+
+    def tell(self, connection: socket.socket, answer: dict[str, Any]) -> None:
+        """Write an answer to whoever asked, unless that process has ended."""
+        with suppress(OSError):
+            connection.sendall(json.dumps(answer).encode() + b"\n")
 
 
 def is_alive(process: int) -> bool:
@@ -164,6 +164,8 @@ def is_alive(process: int) -> bool:
 
 def link(task: str, limit: float) -> int | None:
     """Link in a fork, where `subprocess_check` starts a process; its own tests start the real one."""
+    from llm_do.linker import check_worker
+
     pid = os.fork()
     if pid == 0:
         try:
@@ -179,64 +181,31 @@ def link(task: str, limit: float) -> int | None:
     return os.waitstatus_to_exitcode(status)
 
 
-def begin(args: list[str], cwd: str, files: list[Path]) -> None:
-    """Become the command line."""
+def begin(args: list[str], cwd: str, streams: list[int], opened: list[int]) -> None:
+    """Become the command line, with these streams, and close what was opened for them."""
     os.chdir(cwd)
-    for number, file in enumerate(files):
-        os.dup2(os.open(file, os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
-    if len(files) == 2:
-        os.dup2(1, 2)
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+    for each in opened:
+        os.close(each)
     if user := os.environ.pop("TEST_AS_USER", ""):
         os.setresuid(int(user), int(user), int(user))
+    # The server's own objects remember what they could do with its streams.
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+    time.tzset()
     sys.argv = ["llm-do", *args]
     main()
 
 
-def build_models(model: type[BaseModel]) -> None:
-    """Build the schemas of our models, which the first validation by each would."""
-    for each in model.__subclasses__():
-        if each.__module__.startswith("llm_do.") and not each.__pydantic_complete__:
-            each.model_rebuild(raise_errors=False)
-        build_models(each)
-
-
-def build_values() -> None:
-    """Compile the `__init__` of each of our values, which the first of its class would."""
-    for module in [module for name, module in sys.modules.items() if name.startswith("llm_do.")]:
-        for kind in vars(module).values():
-            if isinstance(kind, type) and kind.__init__.__qualname__ == "_init_later.<locals>.first":
-                kind.__init__ = frozen._init_of(kind)  # type: ignore[misc]
-
-
-def prepare_commands() -> None:
-    """Make what reads the arguments of each command, and keep it."""
-    app.get_command = cache(app.get_command)
-    group: Any = app.get_command(app._root)
-    for name in app.COMMANDS:
-        group.get_command(None, name)
-
-
-def warm_up() -> None:
-    """Make what any command needs, and run an agent with a tool."""
-    ours = [each.name for each in pkgutil.walk_packages(llm_do.__path__, "llm_do.")]
-    for name in (*LIBRARIES, *(name for name in ours if not any(part in name for part in LEFT_OUT))):
-        import_module(name)
-    ChatCompletion.model_rebuild()
-    build_values()
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "main.agent").write_text("---\nname: main\nmodel: script:a.yaml\ntools: [add]\n---\nHelp.\n")
-        Path(folder, "a.yaml").write_text("- tools: [{name: add, args: {a: 1}}]\n- text: done\n")
-        Path(folder, "tools.py").write_text(TOOL)
-        asyncio.run(Runtime(Project.load(folder), approvals="approve_all").run("hello"))
-    ModelMessagesTypeAdapter.dump_python([ModelRequest.user_text_prompt("hello")])  # what a recorded run writes
-    keep_compiled_texts()
-    build_models(BaseModel)
-    prepare_commands()
-    gc.freeze()  # a collection in a fork would copy every page
-
-
 if __name__ == "__main__":
-    subprocess_check._run = link
     server = Server(sys.argv[1], int(sys.argv[2]))
+    pause_collector()
+    hasten_imports()
+    from llm_do.linker import subprocess_check
+    from tests.cli.cli_warm_up import warm_up
+
+    subprocess_check._run = link
     warm_up()
     server.serve()

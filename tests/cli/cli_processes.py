@@ -11,10 +11,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import dedent
-from typing import Any
+from typing import Any, TextIO
 
 REPOSITORY = Path(__file__).parents[2]
 LLM_DO = [sys.executable, "-m", "llm_do.cli"]
@@ -127,6 +128,33 @@ def run(
 
 
 @dataclass
+class Forked:
+    """A process that the one that forks has started.
+
+    Args:
+        pid: Its number.
+        answers: Where it is told how the process has ended.
+    """
+
+    pid: int
+    answers: TextIO
+    returncode: int | None = None
+
+    def wait(self) -> int:
+        """Wait until it has ended; return its exit code, negative after a signal."""
+        if self.returncode is None:
+            with self.answers:
+                self.returncode = json.loads(self.answers.readline())["code"]
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal, unless it has ended."""
+        if self.returncode is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+
+@dataclass
 class Batch:
     """The process that has imported everything and forks for each run, which all that run tests share."""
 
@@ -191,6 +219,16 @@ def connected() -> socket.socket:
     connection = socket.socket(socket.AF_UNIX)
     connection.connect(str(folder / "batch"))
     return connection
+
+
+def start_in_fork(args: Sequence[str], cwd: Path, streams: Sequence[int], env: Mapping[str, str]) -> Forked:
+    """Start `llm-do` in a fork with open streams: stdin, stdout and stderr, or a terminal alone."""
+    connection = connected()
+    call = {"args": list(args), "cwd": str(cwd), "env": dict(env)}
+    socket.send_fds(connection, [json.dumps(call).encode() + b"\n"], list(streams))
+    answers = connection.makefile(encoding="utf-8")
+    connection.close()  # what reads the answers keeps it open
+    return Forked(json.loads(answers.readline())["process"], answers)
 
 
 def wait_for(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The command line in a pseudo-terminal, run_forked so that nothing is imported twice, and its screen."""
+"""The command line in a pseudo-terminal, forked so that nothing is imported twice, and its screen."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pathlib import Path
 import pyte
 from pexpect.fdpexpect import fdspawn
 
-from tests.cli.cli_processes import environment
+from tests.cli.cli_processes import environment, start_in_fork
 
 HEAVY = (
     "llm_do.cli.actions.run_action",
@@ -44,15 +44,13 @@ class Screen:
     """
 
     def __init__(self, args: Sequence[str], cwd: Path, columns: int = 80, rows: int = 40, **env: str | None) -> None:
-        for name in HEAVY:
-            import_module(name)
         self.screen = pyte.HistoryScreen(columns, rows, history=1000)
         self._stream = pyte.Stream(self.screen)
         self.raw = ""
-        self._pid, self._number = pty.fork()
-        if self._pid == 0:
-            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-            _become(args, cwd, environment(**env))
+        self._number, terminal = pty.openpty()
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self._process = start_in_fork(args, cwd, [terminal], environment(**env))
+        os.close(terminal)
         self._child = fdspawn(self._number, encoding="utf-8", timeout=30)
         self._child.delaybeforesend = None
         self._child.logfile_read = self
@@ -92,15 +90,12 @@ class Screen:
         import pexpect
 
         self._child.expect(pexpect.EOF)
-        _, status = os.waitpid(self._pid, 0)
-        self._pid = 0
-        return os.waitstatus_to_exitcode(status)
+        return self._process.wait()
 
     def hang_up(self) -> int:
         """Close the terminal, wait for the process to end, and return its exit code."""
         os.close(self._number)
-        _, status = os.waitpid(self._pid, 0)
-        return os.waitstatus_to_exitcode(status)
+        return self._process.wait()
 
     @property
     def lines(self) -> list[str]:
@@ -110,9 +105,8 @@ class Screen:
 
     def close(self) -> None:
         """Kill the process if it still runs."""
-        if self._pid:
-            os.kill(self._pid, signal.SIGKILL)
-            os.waitpid(self._pid, 0)
+        self._process.send_signal(signal.SIGKILL)
+        self._process.wait()
         os.close(self._number)
 
 
