@@ -66,7 +66,7 @@ class Answering(BaseHTTPRequestHandler):
                 self.wfile.write(b"x" * 65_536)
         self.send_header("content-encoding", "gzip")
         self.end_headers()
-        self.wfile.write(gzip.compress(start + b"x" * 2**25) if kind == "bomb" else b"torn" * 50)
+        self.wfile.write(gzip.compress(start + b"x" * (17 * 2**20)) if kind == "bomb" else b"torn" * 50)
         self.close_connection = True
 
     def do_GET(self) -> None:

@@ -13,11 +13,12 @@ import sys
 from typing import Any
 
 TOO_MANY_WORDS = "many words " * 1_600_000
-WORDS = "many words " * 12_000
+# Each of these makes an answer a little longer than what is parsed on the event loop, 64 KiB of JSON.
+WORDS = "many words " * 6_400
 ROWS = [
-    {"id": number, "name": f"row {number}", "tags": ["a", 'b"\u20ac'], "share": number / 3} for number in range(1200)
+    {"id": number, "name": f"row {number}", "tags": ["a", 'b"\u20ac'], "share": number / 3} for number in range(900)
 ]
-PICTURE = b"\x89PNG" + bytes(range(256)) * 400
+PICTURE = b"\x89PNG" + bytes(range(256)) * 200
 LOG = {"level": "info", "data": "a line " * 40}
 TOOL = {"name": "answer", "inputSchema": {"type": "object", "properties": {"kind": {"type": "string"}}}}
 
