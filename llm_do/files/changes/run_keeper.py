@@ -8,6 +8,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
+from functools import cached_property
 from pathlib import Path
 
 from llm_do.files.changes.change_record import FileKey, json_line
@@ -57,7 +58,6 @@ class RunKeeper:
         strict: bool = False,
     ) -> None:
         self.id = id
-        self._root = os.path.realpath(root)
         self._kept = KeptFolder(root)
         self._header = {"run": id, "of": of}
         self._say = say
@@ -67,6 +67,11 @@ class RunKeeper:
         self._bytes = 0
         self._calls: list[str] = []
         self._broken = False
+
+    @cached_property
+    def _base(self) -> str:
+        # Found at the first change: most runs make none, and each part of the path is a call of the system.
+        return os.path.realpath(self._kept.root)
 
     @contextlib.contextmanager
     def changing(self, *changes: Change) -> Generator[None]:
@@ -217,7 +222,7 @@ class RunKeeper:
         """Which file is changed; None if it is one of our own."""
         if is_own(place.path):
             return None
-        base, root = self._root, None
+        base, root = self._base, None
         if not _is_below(place.path, base):
             base = root = place.root
         path = os.path.relpath(place.path, base).replace(os.sep, "/")
