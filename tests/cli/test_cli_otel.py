@@ -66,6 +66,27 @@ def test_an_unknown_exporter_is_a_usage_error(project: Callable[..., Path]) -> N
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("OTEL_BSP_MAX_QUEUE_SIZE", "-1", "max_queue_size must be a positive integer"),
+        ("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "many", "must be a non-negative integer but got many"),
+        ("OTEL_PYTHON_EXPORTER_OTLP_HTTP_TRACES_CREDENTIAL_PROVIDER", "odd", "Requested component 'odd' not found"),
+    ],
+)
+def test_a_setting_that_opentelemetry_refuses_is_a_usage_error(
+    project: Callable[..., Path], name: str, value: str, why: str
+) -> None:
+    pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
+
+    ended = run_forked("run", "x", "--otel", cwd=project(), env={name: value})
+
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("error: OpenTelemetry can't be set up: ")
+    assert why in ended.err
+    assert ended.err.endswith("Correct the OTEL_* variables of the environment.\n")
+
+
 def test_an_empty_exporter_setting_means_the_default(project: Callable[..., Path]) -> None:
     pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
 

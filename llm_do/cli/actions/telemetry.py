@@ -24,19 +24,26 @@ def switch_on() -> None:
     Spans have no content (prompts, answers, arguments, results) unless `_CONTENT` is `true` in the environment; secrets
     are then removed from it. Where spans go and how they are named (`OTEL_EXPORTER_OTLP_ENDPOINT`,
     `OTEL_SERVICE_NAME`, ...) is read by OpenTelemetry itself.
+
+    Raises:
+        UsageError: The extra isn't installed, or a variable has a value that OpenTelemetry refuses.
     """
+    os.environ.setdefault("OTEL_SERVICE_NAME", "llm-do")
+    names = (os.environ.get("OTEL_TRACES_EXPORTER") or "otlp").split(",")
     try:
         from opentelemetry import trace
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+        provider = TracerProvider(shutdown_on_exit=False)
+        for exporter in filter(None, map(_exporter, map(str.strip, names))):
+            provider.add_span_processor(BatchSpanProcessor(_without_secrets(exporter)))
     except ImportError as error:
         raise _missing() from error
-    os.environ.setdefault("OTEL_SERVICE_NAME", "llm-do")
-    provider = TracerProvider(shutdown_on_exit=False)
-    for name in (os.environ.get("OTEL_TRACES_EXPORTER") or "otlp").split(","):
-        exporter = _exporter(name.strip())
-        if exporter is not None:
-            provider.add_span_processor(BatchSpanProcessor(_without_secrets(exporter)))
+    except (ValueError, RuntimeError, OSError) as error:  # importing it reads some of its variables too
+        raise UsageError(
+            f"OpenTelemetry can't be set up: {error}", hint="Correct the OTEL_* variables of the environment."
+        ) from error
     trace.set_tracer_provider(provider)
     atexit.register(provider.shutdown)
     from pydantic_ai import Agent, InstrumentationSettings
