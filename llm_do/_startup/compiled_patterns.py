@@ -19,7 +19,6 @@ from llm_do._startup.kept_file import KeptFile
 
 __all__ = ["CompiledPatterns"]
 
-_KIND = "re"
 _library: Any = re
 _IMPORT_SYSTEM = "importlib._bootstrap"
 _compiler: Any = _library._compiler
@@ -46,14 +45,19 @@ class CompiledPatterns:
         """Compile a pattern as `re` does."""
         if type(pattern) not in _TEXTS or flags & re.DEBUG:
             return self._compile(pattern, flags)
-        key = (isinstance(pattern, bytes), pattern, int(flags))  # a text and bytes may not be compared
-        data = self._kept.take(_KIND, key)
+        key = _key(pattern, int(flags))
+        data = self._kept.take(key)
         if data is not None:
             return _sre.compile(pattern, *marshal.loads(data))
         compiled = self._compile(pattern, flags)
         if self._kept.learns and _is_importing(sys._getframe(1)):  # pyright: ignore[reportPrivateUsage]
-            self._kept.learn(_KIND, key, lambda: _packed(compiled, pattern, key[2]))
+            self._kept.learn(key, lambda: _packed(compiled, pattern, int(flags)))
         return compiled
+
+
+def _key(pattern: str | bytes, flags: int) -> bytes:
+    text = pattern if isinstance(pattern, bytes) else pattern.encode("utf-8", "surrogatepass")
+    return f"{type(pattern).__name__} {flags} ".encode() + text
 
 
 def _is_importing(frame: FrameType | None) -> bool:

@@ -50,6 +50,7 @@ class CompiledTexts:
         self._kept = kept
         self._annotations: dict[str, CodeType] = {}
         self._repeated: dict[str, bytes] = {}
+        self._met: set[int] = set()
 
     def compile(self, text: Any, filename: str, mode: str) -> CodeType:
         """Compile an expression as the built-in function does."""
@@ -71,19 +72,24 @@ class CompiledTexts:
         data = self._repeated.get(text)
         if data is not None:
             return marshal.loads(data)
-        is_repeated = self._kept.has_taken("exec", text)
-        code = self._code(text, "exec")
-        if is_repeated:
+        code, known = self._code(text, "exec"), hash(text)
+        if known in self._met:
             self._repeated[text] = marshal.dumps(code)
+        self._met.add(known)
         return code
 
     def _code(self, text: str, mode: str) -> CodeType:
-        data = self._kept.take(mode, text)
+        key = _key(mode, text)
+        data = self._kept.take(key)
         if data is not None:
             return marshal.loads(data)
         code = compile(text, "<string>", mode, dont_inherit=True)
-        self._kept.learn(mode, text, partial(marshal.dumps, code))
+        self._kept.learn(key, partial(marshal.dumps, code))
         return code
+
+
+def _key(mode: str, text: str) -> bytes:
+    return f"{mode} {text}".encode("utf-8", "surrogatepass")
 
 
 _kept: KeptFile | None = None

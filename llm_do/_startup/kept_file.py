@@ -1,18 +1,20 @@
 """What one process has compiled, so that the next need not, in a file beside this package's bytecode.
 
-What is kept, and for whom, is decided by `compiled_texts` and `compiled_patterns`.
+What is kept, and for whom, is decided by `compiled_texts` and `compiled_patterns`. Of a file, only its index is held in
+memory, so what other commands or earlier versions of packages have left there costs a process next to nothing.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import marshal
 import os
 import sys
-from collections.abc import Callable
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from importlib.util import MAGIC_NUMBER, source_hash
 from pathlib import Path
-from typing import Any, cast
 
 __all__ = ["FEW", "KeptFile"]
 
@@ -22,28 +24,31 @@ FEW = 50
 MOST = 20_000
 """Entries in a file; beyond, the file is begun again."""
 
-_INTERPRETER = (importlib.util.MAGIC_NUMBER, sys.version)
+_WINDOW = 1 << 14
+"""Bytes that are read at once; entries lie in the order in which a process needed them."""
 
-_Entries = dict[str, dict[Any, bytes | None]]
-_New = dict[str, dict[Any, Callable[[], bytes | None]]]
+_KIND = marshal.dumps((MAGIC_NUMBER, sys.version, sys.byteorder))
+"""What a file begins with: the interpreter whose code it holds."""
+
+_NUMBER = array("Q").itemsize
 
 
 class KeptFile:
-    """Entries by kind and key, each marshalled by itself: a process reads few of those that all processes have kept.
+    """Entries by key: a process reads few of those that all processes have kept.
 
     Args:
         file: Where they are kept; one that can't be read or written is ignored.
 
     Example:
         >>> kept = KeptFile(Path("/nowhere"))
-        >>> kept.take("eval", "1 + 1") is None
+        >>> kept.take(b"1 + 1") is None
         True
     """
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._known: _Entries = {}
-        self._new: dict[Path, _New] = {}
+        self._opened: list[_Entries] = []
+        self._new: dict[Path, dict[bytes, Callable[[], bytes | None]]] = {}
         self.learns = True
         """Whether new entries are kept."""
         self.turn_to(file)
@@ -51,64 +56,124 @@ class KeptFile:
     def turn_to(self, file: Path) -> None:
         """Use what another file has, too, and keep there what is new from now on."""
         self._file = file
-        if file in self._new:
-            return
-        self._new[file] = {}
-        known = _read(file)
-        for kind, entries in self._known.items():
-            known.setdefault(kind, {}).update(entries)
-        self._known = known
+        if file not in self._new:
+            self._new[file] = {}
+            self._opened.insert(0, _Entries(file))
 
-    def take(self, kind: str, key: Any) -> bytes | None:
-        """Return what is kept under a key, or None, and hold it in memory no longer: most is needed once."""
-        entries = self._known.get(kind, {})
-        data = entries.get(key)
-        if data is not None:
-            entries[key] = None
-        return data
+    def take(self, key: bytes) -> bytes | None:
+        """Return what is kept under a key, or None."""
+        for entries in self._opened:
+            data = entries.take(key)
+            if data is not None:
+                return data
+        return None
 
-    def has_taken(self, kind: str, key: Any) -> bool:
-        """Whether an entry was there, and has been taken."""
-        return self._known.get(kind, {}).get(key, b"") is None
-
-    def learn(self, kind: str, key: Any, pack: Callable[[], bytes | None]) -> None:
+    def learn(self, key: bytes, pack: Callable[[], bytes | None]) -> None:
         """Keep what `pack` returns when the file is written, unless it returns None."""
-        if self.learns and key not in self._known.get(kind, ()):
-            self._new[self._file].setdefault(kind, {})[key] = pack
+        if self.learns and all(entries.find(key) < 0 for entries in self._opened):
+            self._new[self._file][key] = pack
 
     def save(self) -> None:
         """Write each file for which there is enough that isn't in it."""
-        if not sys.dont_write_bytecode:
-            for file, new in self._new.items():
-                if sum(map(len, new.values())) >= FEW:
-                    _save(file, new)
-                    self._new[file] = {}
+        if sys.dont_write_bytecode:
+            return
+        for file, new in self._new.items():
+            if len(new) >= FEW:
+                packed = {key: pack() for key, pack in new.items()}
+                _write(file, {key: data for key, data in packed.items() if data is not None})
+                self._new[file] = {}
 
 
-def _save(file: Path, new: _New) -> None:
+class _Entries:
+    """The entries of a file: what their keys are hashed to, in order, and where each begins and ends.
+
+    Bytecode is trusted as it is in the files beside this one.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._hashes, self._starts, self._ends = (array("Q") for _ in range(3))
+        self._descriptor = -1
+        self._window = b""
+        self._window_start = 0
+        with suppress(OSError, ValueError, EOFError):
+            self._open(file)
+
+    def find(self, key: bytes) -> int:
+        """The number of an entry, -1 if it isn't there."""
+        hashed = _hash(key)
+        number = bisect_left(self._hashes, hashed)
+        return number if number < len(self._hashes) and self._hashes[number] == hashed else -1
+
+    def take(self, key: bytes) -> bytes | None:
+        """The data of an entry."""
+        number = self.find(key)
+        if number < 0:
+            return None
+        found, data = self._entry(number)
+        return data if found == key else None
+
+    def all(self) -> Iterator[tuple[bytes, bytes]]:
+        """Keys and data, in the order in which they lie in the file."""
+        for number in sorted(range(len(self._starts)), key=self._starts.__getitem__):
+            yield self._entry(number)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+
+    def _open(self, file: Path) -> None:
+        with file.open("rb") as opened:
+            if opened.read(len(_KIND)) != _KIND:
+                return
+            count, end = array("Q", opened.read(2 * _NUMBER))
+            if os.fstat(opened.fileno()).st_size != end or 3 * count * _NUMBER > end:
+                return
+            self._hashes, self._starts, self._ends = (array("Q", opened.read(count * _NUMBER)) for _ in range(3))
+            if hasattr(os, "pread"):
+                self._descriptor = os.dup(opened.fileno())
+            else:
+                opened.seek(0)
+                self._window = opened.read()
+
+    def _entry(self, number: int) -> tuple[bytes, bytes]:
+        start, end = self._starts[number] - self._window_start, self._ends[number] - self._window_start
+        if start < 0 or end > len(self._window):
+            self._window_start, size = self._starts[number], end - start
+            self._window = os.pread(self._descriptor, max(size, _WINDOW), self._window_start)
+            start, end = 0, size
+        key_start = start + 4
+        key_end = key_start + int.from_bytes(self._window[start:key_start], "little")
+        return self._window[key_start:key_end], self._window[key_end:end]
+
+
+def _hash(key: bytes) -> int:
+    return int.from_bytes(source_hash(key), "little")
+
+
+def _write(file: Path, new: Mapping[bytes, bytes]) -> None:
     """Add entries to a file in one step: other processes may do the same."""
-    added: _Entries = {}
-    for kind, entries in new.items():
-        packed = {key: pack() for key, pack in entries.items()}
-        added[kind] = {key: data for key, data in packed.items() if data is not None}
-    kept = _read(file)
-    for kind, entries in added.items():
-        kept.setdefault(kind, {}).update(entries)
-    if sum(map(len, kept.values())) > MOST:
-        kept = added
+    before = _Entries(file)
+    kept = {**dict(before.all()), **new}
+    before.close()
+    if len(kept) > MOST:
+        kept = dict(new)
+    by_hash = {_hash(key): (key, data) for key, data in kept.items()}
+    place = len(_KIND) + (2 + 3 * len(by_hash)) * _NUMBER
+    places: dict[int, tuple[int, int]] = {}
+    body: list[bytes] = []
+    for hashed, (key, data) in by_hash.items():
+        entry = len(key).to_bytes(4, "little") + key + data
+        places[hashed] = place, place + len(entry)
+        place += len(entry)
+        body.append(entry)
+    hashes = sorted(places)
+    starts, ends = ([places[hashed][side] for hashed in hashes] for side in (0, 1))
+    index = [array("Q", numbers).tobytes() for numbers in ([len(hashes), place], hashes, starts, ends)]
     partial = file.with_name(f"{file.name}.{os.getpid()}")
     with suppress(OSError, ValueError):
         file.parent.mkdir(exist_ok=True)
-        partial.write_bytes(marshal.dumps((_INTERPRETER, kept)))
+        partial.write_bytes(b"".join((_KIND, *index, *body)))
         partial.replace(file)
     with suppress(OSError):
         partial.unlink(missing_ok=True)
-
-
-def _read(file: Path) -> _Entries:
-    # Bytecode is trusted as it is in the files beside this one. Only what a file of this kind has is taken out of it.
-    with suppress(OSError, ValueError, EOFError, TypeError):
-        interpreter, entries = cast("tuple[object, _Entries]", marshal.loads(file.read_bytes()))
-        if interpreter == _INTERPRETER:
-            return entries
-    return {}
