@@ -272,14 +272,21 @@ def test_a_module_with_an_impossible_file_name_is_reported_as_missing(make: Make
 
 def test_modules_can_be_freed_while_another_thread_imports(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     class Importing(str):
-        """A module's name that makes another thread import something when it is compared."""
+        """A module's name that makes another thread import something, when it is compared or searched."""
 
         __slots__ = ()
         __hash__ = str.__hash__
 
         def __eq__(self, other: object) -> bool:
-            monkeypatch.setitem(sys.modules, "imported_meanwhile", types.ModuleType("imported_meanwhile"))
+            self.compare()
             return str.__eq__(self, other)
+
+        def __contains__(self, part: object) -> bool:
+            self.compare()
+            return str.__contains__(self, part)
+
+        def compare(self) -> None:
+            monkeypatch.setitem(sys.modules, "imported_meanwhile", types.ModuleType("imported_meanwhile"))
 
     monkeypatch.setitem(sys.modules, Importing("importing"), types.ModuleType("importing"))
     root = make({"project.json": manifest(python_files=["tools.py"]), "tools.py": "import schemas", "schemas.py": ""})

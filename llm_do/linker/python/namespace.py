@@ -99,9 +99,9 @@ class ModuleSpace:
         The collector may call this in any thread, while others import: only a copy of `sys.modules` is gone through.
         """
         _spaces.pop(self.name, None)
-        for name in tuple(sys.modules):
-            if name == self.name or name.startswith(f"{self.name}."):
-                sys.modules.pop(name, None)
+        below = f"{self.name}."
+        for name in [self.name, *(name for name in tuple(sys.modules) if below in name and name.startswith(below))]:
+            sys.modules.pop(name, None)
 
     def find(self, name: str) -> ModuleSpec | None:
         """The spec of an internal name: a package, a module, or a plain folder."""

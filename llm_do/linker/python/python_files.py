@@ -323,7 +323,7 @@ def _tidy(root: Path, paths: Sequence[Path]) -> Generator[None]:
     finally:
         added = [entry for entry in sys.path if entry not in before and os.path.realpath(entry) in folders]
         sys.path[:] = [entry for entry in sys.path if entry not in added]
-        for name in set(sys.modules) - modules:
+        for name in [name for name in tuple(sys.modules) if name not in modules]:
             file = getattr(sys.modules.get(name), "__file__", None)
             if isinstance(file, str) and _bare_sibling(name, file, folders):
                 sys.modules.pop(name, None)
