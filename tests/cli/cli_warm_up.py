@@ -70,6 +70,13 @@ def prepare_commands() -> None:
         group.get_command(None, name)
 
 
+def gather_names() -> None:
+    """Put the names of all modules side by side in memory: linking goes through them, and a fork copies their pages."""
+    modules = {name[:1] + name[1:]: module for name, module in sys.modules.items()}
+    sys.modules.clear()
+    sys.modules.update(modules)
+
+
 def warm_up() -> None:
     """Make what any command needs, and run an agent with a tool."""
     ours = [each.name for each in pkgutil.walk_packages(llm_do.__path__, "llm_do.")]
@@ -85,6 +92,7 @@ def warm_up() -> None:
     ModelMessagesTypeAdapter.dump_python([ModelRequest.user_text_prompt("hello")])  # what a recorded run writes
     build_models(BaseModel)
     prepare_commands()
+    gather_names()
     # Everything has been imported, so a fork needs none of the files of what others have compiled.
     compiled_texts.keep_compiled_texts = lambda *_: None
     atexit.unregister(compiled_texts.save_compiled_texts)
