@@ -10,7 +10,6 @@ nothing.
 
 from __future__ import annotations
 
-import atexit
 import os
 import re
 import shutil
@@ -23,8 +22,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
-from llm_do._startup.compiled_texts import save_compiled_texts
-from llm_do._startup.process import hasten_imports, pause_collector, resume_collector
+from llm_do._startup.process import pause_collector, resume_collector
 
 if TYPE_CHECKING:
     from tests.support.postgres import Server
@@ -42,9 +40,6 @@ CHANGES_A_RUN = re.compile(
 def pytest_configure(config: pytest.Config) -> None:
     """Normalize the environment, choose the number of examples, and make signals work in processes that tests start."""
     pause_collector()
-    if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):  # this process runs tests
-        hasten_imports()
-        atexit.unregister(save_compiled_texts)  # much of what this process compiles is the tests'
     for name in [name for name in os.environ if CHANGES_A_RUN.fullmatch(name)]:
         del os.environ[name]
     os.environ["TERM"] = "xterm"
