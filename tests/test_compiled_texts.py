@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -160,6 +162,21 @@ def test_each_part_has_a_file_and_what_an_earlier_part_has_is_not_kept_twice(tmp
     assert b"'long'" in long
     assert b"'short'" not in long
     assert KeptFile(tmp_path / "long").take(b"eval 'long' + '7'") is not None
+
+
+def test_code_that_closes_all_files_only_makes_texts_be_compiled_again(tmp_path: Path) -> None:
+    kept = KeptFile(tmp_path / "texts")
+    texts = CompiledTexts(kept)
+    for number in range(3 * FEW):
+        texts.compile(f"'{number}' * 1000", "<string>", "eval")
+    kept.save()
+    before = {*Path("/dev/fd").iterdir()}
+    again = CompiledTexts(KeptFile(tmp_path / "texts"))
+    for opened in {*Path("/dev/fd").iterdir()} - before:
+        with suppress(OSError):
+            os.close(int(opened.name))
+    for number in range(3 * FEW):
+        assert eval(again.compile(f"'{number}' * 1000", "<string>", "eval")) == str(number) * 1000  # noqa: S307
 
 
 def test_a_file_that_cannot_be_written_changes_nothing(tmp_path: Path) -> None:

@@ -109,7 +109,11 @@ class _Entries:
         number = self.find(key)
         if number < 0:
             return None
-        found, data = self._entry(number)
+        try:
+            found, data = self._entry(number)
+        except OSError:  # a project's code has closed all files that it doesn't know
+            self._window = b""
+            return None
         return data if found == key else None
 
     def all(self) -> Iterator[tuple[bytes, bytes]]:
@@ -154,7 +158,10 @@ def _hash(key: bytes) -> int:
 def _write(file: Path, new: Mapping[bytes, bytes]) -> None:
     """Add entries to a file in one step: other processes may do the same."""
     before = _Entries(file)
-    kept = {**dict(before.all()), **new}
+    try:
+        kept = {**dict(before.all()), **new}
+    except OSError:
+        kept = dict(new)
     before.close()
     if len(kept) > MOST:
         kept = dict(new)
