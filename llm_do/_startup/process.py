@@ -48,8 +48,7 @@ def paused_collector() -> Generator[None]:
 
 
 def hasten_commands() -> None:
-    """Do what makes importing the command line quick, before anything else is imported."""
-    pause_collector()
+    """Do what makes importing the command line quick, once the standard streams are open."""
     from llm_do._startup.compiled_texts import keep_compiled_texts
 
     keep_compiled_texts("commands")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from llm_do._startup.process import exit_process, hasten_commands
+from llm_do._startup.process import exit_process, hasten_commands, pause_collector
 from llm_do._startup.stack import with_stack_room
 
 __all__ = ["main"]
@@ -19,10 +19,11 @@ def main() -> None:
 
 
 def _main() -> None:
-    hasten_commands()
+    pause_collector()
     from llm_do.cli.process import signals, streams
 
-    streams.ensure_open()
+    streams.ensure_open()  # before a file is opened, which would stand for a stream that is closed
+    hasten_commands()
     streams.ensure_utf8()
     signals.exit_on_signals()
     from llm_do.cli.app import run
