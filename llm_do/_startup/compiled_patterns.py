@@ -2,7 +2,8 @@
 
 `re.compile` parses a pattern in Python, and makes the expression of numbers that the parser has found. Here it gets the
 numbers that an earlier process has found for the very same pattern and flags. Only what is compiled while a module is
-imported is kept, by its body or what that calls: later, functions compile what comes from files and people.
+imported is kept, by its body or what that calls: later, functions compile what comes from files and people. Functions
+of llm-do never count, since they also compile secrets, to find them.
 """
 
 from __future__ import annotations
@@ -64,8 +65,10 @@ def _is_importing(frame: FrameType | None) -> bool:
     """Whether a module is being imported, by which or for which `re` was called."""
     while frame is not None:
         caller = frame.f_back
-        is_body = not frame.f_code.co_flags & inspect.CO_OPTIMIZED
-        if is_body and caller is not None and caller.f_globals.get("__name__") == _IMPORT_SYSTEM:
+        is_function = bool(frame.f_code.co_flags & inspect.CO_OPTIMIZED)
+        if is_function and str(frame.f_globals.get("__name__")).startswith("llm_do."):
+            return False
+        if not is_function and caller is not None and caller.f_globals.get("__name__") == _IMPORT_SYSTEM:
             return True
         frame = caller
     return False

@@ -52,10 +52,11 @@ def frozen(kind: type[T] | None = None, *, kw_only: bool = False) -> type[T] | C
                 setattr(kind, name, method)
         # `dataclass` would describe a class by its signature, which is costly to find and not known yet.
         kind.__doc__ = kind.__doc__ or kind.__name__
-        texts = _plain_annotations(own)
-        own.get("__annotations__", {}).update(dict.fromkeys(texts, object))
+        annotations: dict[str, Any] = own.get("__annotations__", {})
+        texts = _plain_annotations(annotations)
+        annotations.update(dict.fromkeys(texts, object))
         value: Any = dataclass(init=False, slots=True, eq=False, repr=False, kw_only=kw_only)(kind)
-        own.get("__annotations__", {}).update(texts)
+        annotations.update(texts)
         for each in fields(value):
             each.type = texts.get(each.name, each.type)
         if "__init__" not in own:
@@ -65,13 +66,12 @@ def frozen(kind: type[T] | None = None, *, kw_only: bool = False) -> type[T] | C
     return made if kind is None else made(kind)
 
 
-def _plain_annotations(own: Mapping[str, Any]) -> dict[str, str]:
-    """The annotations of a class if they only declare fields.
+def _plain_annotations(annotations: Mapping[str, Any]) -> dict[str, str]:
+    """The annotations of a class if they are text that only declares fields.
 
     `dataclass` matches each that is text with three regular expressions, to find the few that mean something else,
     which takes a third of its time.
     """
-    annotations: dict[str, Any] = own.get("__annotations__", {})
     if not all(type(each) is str for each in annotations.values()):
         return {}
     return {} if _SPECIAL.search(" ".join(annotations.values())) else dict(annotations)
