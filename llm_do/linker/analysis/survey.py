@@ -9,6 +9,7 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -312,13 +313,17 @@ def _helpers(files: ProjectFiles, unread: Sequence[str]) -> list[str]:
 
 def file_digests(seen: Survey) -> dict[str, str]:
     """Return a digest of each file that would run, by which a change of it is noticed."""
-    found: dict[str, str] = {}
-    for item in (*seen.python, *seen.programs, *seen.helpers):
-        try:
-            found[item.text] = hashlib.sha256(read_bounded(seen.root / item.text)).hexdigest()
-        except (OSError, ValueError) as error:
-            found[item.text] = str(error)
-    return found
+    return {item.text: _digest(seen.root / item.text) for item in (*seen.python, *seen.programs, *seen.helpers)}
+
+
+def _digest(path: Path) -> str:
+    try:
+        return hashlib.sha256(read_bounded(path)).hexdigest()
+    except (OSError, ValueError) as error:
+        with suppress(OSError, ValueError):  # it may be a large program: then the system says when it was changed
+            info = path.stat()
+            return f"{info.st_dev} {info.st_ino} {info.st_size} {info.st_ctime_ns}"
+        return str(error)
 
 
 def left_out(

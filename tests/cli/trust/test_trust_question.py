@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,26 +22,6 @@ def clone(tmp_path: Path) -> Path:
     root = tmp_path / "clone"
     root.mkdir()
     return write_hostile_clone(root)
-
-
-@pytest.fixture
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str | None]:
-    """Where this test's answers are kept; the test itself reads them too."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return {"LLM_DO_TRUST": None, "XDG_STATE_HOME": str(tmp_path / "state")}
-
-
-@pytest.fixture
-def terminal(state: dict[str, str | None]) -> Iterator[Callable[..., Screen]]:
-    started: list[Screen] = []
-
-    def start(*args: str, cwd: Path, columns: int = 100) -> Screen:
-        started.append(Screen(args, cwd, columns, 60, **state))
-        return started[-1]
-
-    yield start
-    for child in started:
-        child.close()
 
 
 def test_the_question_comes_first_and_names_what_will_run(clone: Path, terminal: Callable[..., Screen]) -> None:
@@ -298,143 +278,3 @@ def test_a_file_of_approvals_in_the_folder_is_part_of_the_question_and_moves_wit
 
     assert not found.exists()
     assert run_forked("approvals", "list", cwd=root, env=state).out.startswith("1 main:send(to=ann)  (")
-
-
-def write_python(root: Path) -> None:
-    tools = root / "tools.py"
-    tools.write_text('open("canary-tools", "w").close()\n' + tools.read_text())
-
-
-def add_helper(root: Path) -> None:
-    (root / "helper.py").write_text("")
-
-
-def link_python(root: Path) -> None:
-    write_python(root)
-    (root / "tools.py").rename(root / "other")
-    (root / "tools.py").symlink_to("other")
-
-
-def start_server(root: Path) -> None:
-    manifest = json.loads((root / "project.json").read_text())
-    manifest["toolsets"] = {"db": {"type": "mcp", "command": ["touch", "canary-server"]}}
-    (root / "project.json").write_text(json.dumps(manifest))
-
-
-def allow_more(root: Path) -> None:
-    (root / ".llm-do").mkdir(exist_ok=True)
-    (root / ".llm-do" / "approvals.json").write_text('{"version": 1, "allow": ["send"]}')
-
-
-CHANGES = (write_python, add_helper, link_python, start_server, allow_more)
-
-
-@pytest.mark.parametrize("change", CHANGES, ids=lambda each: each.__name__)
-@pytest.mark.parametrize("command", [("run", "hi"), ("check",)], ids=lambda each: each[0])
-def test_what_changes_while_the_question_is_read_is_asked_about_again(
-    tmp_path: Path, terminal: Callable[..., Screen], command: tuple[str, ...], change: Callable[[Path], None]
-) -> None:
-    manifest = '{"version": 1, "entry": {"agent": "main"}, "agent_files": ["*.agent"], "python_files": ["tools.py"]}'
-    root = write_project(tmp_path / "project", manifest=manifest)
-    child = terminal(*command, cwd=root)
-    child.wait(ASKED)
-    change(root)
-    child.type("t\n")
-    child.wait("the folder has changed since it was asked about; this is how it is now")
-    child.wait(ASKED)
-
-    assert traces(root) == []
-    assert trusted_folders.load() == ()
-    child.type("n\n")
-    assert child.end() == (3 if command[0] == "run" else 0)
-    assert traces(root) == []
-    assert trusted_folders.load() == ()
-
-
-def test_a_manifest_that_is_gone_when_the_question_is_answered_opens_nothing(
-    tmp_path: Path, terminal: Callable[..., Screen]
-) -> None:
-    manifest = '{"version": 1, "entry": {"agent": "main"}, "agent_files": ["*.agent"], "python_files": ["tools.py"]}'
-    root = write_project(tmp_path / "project", manifest=manifest)
-    write_python(root)
-    child = terminal("run", "hi", cwd=root)
-    child.wait(ASKED)
-    (root / "project.json").write_text("{")
-    child.type("t\n")
-
-    assert child.end() == 3
-    assert traces(root) == []
-    assert trusted_folders.load() == ()
-
-
-IMPORTED = """\
-from pathlib import Path
-
-Path("canary").touch()
-
-
-def send(to: str) -> str:
-    \"\"\"Send a text.\"\"\"
-    return to
-
-
-TOOLS = [send]
-"""
-
-
-@pytest.fixture
-def recorded(tmp_path: Path, state: dict[str, str | None]) -> Path:
-    """A folder of agents alone, with a record of a run that began with Python code and waits for an answer."""
-    root = tmp_path / "recorded"
-    root.mkdir()
-    (root / "main.agent").write_text("---\nname: main\nmodel: script:answers.yaml\ntools: [send]\n---\nHelp.\n")
-    (root / "answers.yaml").write_text("- tools: [{name: send, args: {to: ann}}]\n- text: done\n")
-    (root / "tools.py").write_text(IMPORTED)
-    assert run_forked("run", "hi", "--durable", "--run-id", "one", cwd=root, env=state).code == 5
-    (root / "main.agent").write_text("---\nname: main\nmodel: script:answers.yaml\n---\nHelp.\n")
-    for name in ("tools.py", "canary"):
-        (root / name).unlink()
-    return root
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["resume", "one", "--as-begun"],
-        ["resume", "one", "--accept-changes"],
-        ["worker", "--exit-when-empty"],
-        ["serve", "--port", "0", "--no-browser"],
-    ],
-    ids=" ".join,
-)
-def test_a_record_that_came_with_the_folder_is_asked_about_before_its_run_is_continued(
-    recorded: Path, command: list[str], terminal: Callable[..., Screen]
-) -> None:
-    child = terminal(*command, cwd=recorded)
-    child.wait(ASKED)
-    assert child.lines[0] == "╭ this folder isn't trusted, and running it continues what is recorded in it"
-    assert "continues by the answers and files that are recorded in: .llm-do/state.db" in "\n".join(child.lines)
-    child.type("n\n")
-    assert child.end() == 3
-    assert not (recorded / "canary").exists()
-
-
-def test_resuming_as_begun_imports_the_code_of_then_where_the_folder_may_run(
-    recorded: Path, state: dict[str, str | None]
-) -> None:
-    ended = run_forked("resume", "one", "--as-begun", cwd=recorded, env=state)
-
-    assert ended.code == 5, ended.err
-    assert (recorded / "canary").exists()
-    assert "waits" in ended.err or "answer is needed" in ended.err
-
-
-def test_a_run_of_a_trusted_folder_is_continued_without_a_question(
-    recorded: Path, state: dict[str, str | None], terminal: Callable[..., Screen]
-) -> None:
-    assert run_forked("trust", cwd=recorded, env=state).code == 0
-    child = terminal("resume", "one", "--as-begun", "--reject-all", cwd=recorded)
-    assert child.end() == 0
-    assert ASKED not in child.raw
-    assert (recorded / "canary").exists()
