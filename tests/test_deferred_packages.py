@@ -68,6 +68,64 @@ except ImportError:
     assert done.stdout == "good\n", done.stderr
 
 
+def test_to_ask_about_an_instance_of_a_class_does_not_import_it() -> None:
+    code = """
+import inspect, sys
+from llm_do._startup.deferred_packages import asking_about, defer_packages
+defer_packages()
+from openai.types import responses
+from openai.types.chat import ChatCompletion
+from llm_do.models.providers.chat.model import OTHERS
+
+def imported():
+    return "openai.types.responses.response" in sys.modules
+
+def ask(value):
+    return isinstance(value, responses.Response), issubclass(type(value), responses.Response)
+
+def fetch():
+    return responses.Response
+
+value = ChatCompletion.model_construct()
+assert asking_about(OTHERS, ask, value) == (False, False) and not imported()
+stand_in = asking_about(OTHERS, fetch)
+assert "Response" not in vars(responses) and not imported()
+assert stand_in.model_fields and imported()
+made = stand_in(id="x", created_at=1, model="m", object="response", output=[], parallel_tool_calls=True,
+                tool_choice="auto", tools=[])
+assert type(made) is responses.Response and isinstance(made, stand_in) and not isinstance(value, stand_in)
+assert issubclass(responses.Response, stand_in)
+assert asking_about(OTHERS, ask, made) == (True, True)
+assert asking_about(OTHERS, fetch) is responses.Response
+for name in OTHERS:
+    package, _, name = name.rpartition(".")
+    one = getattr(sys.modules[package], name)
+    assert inspect.isclass(one) and one.__name__ == name
+print("good")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "good\n", done.stderr
+
+
+def test_other_threads_get_the_class_itself_while_it_is_asked_about() -> None:
+    code = """
+import sys, threading
+from llm_do._startup.deferred_packages import asking_about, defer_packages
+defer_packages()
+from openai.types import responses
+seen = []
+def ask():
+    thread = threading.Thread(target=lambda: seen.append(responses.Response))
+    thread.start()
+    thread.join()
+asking_about(frozenset({"openai.types.responses.Response"}), ask)
+assert seen == [responses.Response]
+print("good")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "good\n", done.stderr
+
+
 @pytest.mark.parametrize(
     ("text", "names"),
     [

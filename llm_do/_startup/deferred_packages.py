@@ -10,18 +10,25 @@ import importlib
 import importlib.util
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import ModuleType
+from typing import Any, ParamSpec, TypeVar
 
-__all__ = ["defer_packages", "exported_names"]
+__all__ = ["asking_about", "defer_packages", "exported_names"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 DEFERRED = ("openai.types", "anthropic.types")
 """The packages concerned, with those in them."""
 
 _EXPORT = re.compile(r"from \.(\w[\w.]*) import (?:\(\s*((?:\w+ as \w+,\s*)+)\)|(\w+ as \w+))[ \t]*(?:\n|$)")
 _NAME = re.compile(r"(\w+) as (\w+)")
+_NONE: frozenset[str] = frozenset()
+_ASKED_ABOUT: ContextVar[frozenset[str]] = ContextVar("asked_about", default=_NONE)
 _IGNORED = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n|from __future__ import annotations\n)*")
 
 
@@ -29,6 +36,25 @@ def defer_packages() -> None:
     """Import the modules of such packages at their first use, from now on."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
+
+
+def asking_about(names: frozenset[str], function: Callable[P, R], *arguments: P.args, **named: P.kwargs) -> R:
+    """Call a function that asks whether values are instances of classes, without importing these classes for it.
+
+    A class whose module hasn't been imported has no instances, so what stands in for it can answer without the module.
+    Other threads and tasks get the classes themselves, and so does the function for anything but this question.
+
+    Args:
+        names: The classes with their packages, such as `openai.types.responses.Response`.
+        function: What to call.
+        arguments: Its arguments.
+        named: Its named arguments.
+    """
+    token = _ASKED_ABOUT.set(names)
+    try:
+        return function(*arguments, **named)
+    finally:
+        _ASKED_ABOUT.reset(token)
 
 
 def exported_names(text: str) -> dict[str, str] | None:
@@ -67,6 +93,27 @@ def _after_ignored(text: str, position: int) -> int:
     return position if found is None else found.end()
 
 
+class _StandIn(type):
+    """The type of what stands in for a class whose module hasn't been imported."""
+
+    _module: str
+
+    def _imported(cls) -> Any:
+        return asking_about(_NONE, lambda: getattr(importlib.import_module(cls._module), cls.__name__))
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return cls._module in sys.modules and isinstance(instance, cls._imported())
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return cls._module in sys.modules and issubclass(subclass, cls._imported())
+
+    def __call__(cls, *arguments: Any, **named: Any) -> Any:
+        return cls._imported()(*arguments, **named)
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(cls._imported(), name)
+
+
 class _Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -91,7 +138,10 @@ class _Loader(SourceFileLoader):
             if name == "__all__":
                 return list(names)
             if name in names:
-                value: object = getattr(importlib.import_module(f"{package}.{names[name]}"), name)
+                module = f"{package}.{names[name]}"
+                if f"{package}.{name}" in _ASKED_ABOUT.get() and module not in sys.modules:
+                    return _StandIn(name, (), {"_module": module})
+                value: object = getattr(importlib.import_module(module), name)
             elif not name.startswith("_") and importlib.util.find_spec(f"{package}.{name}") is not None:
                 # Modules of the package would be there, too, because others import them.
                 value = importlib.import_module(f"{package}.{name}")

@@ -204,7 +204,7 @@ def test_the_base_alone_is_small_and_runs_without_any_other_http_client(base: Pa
     code, text = said([str(base / "python"), "-c", script], projects / "plain", env)
     assert "openai" not in text.split()
     assert {"httpx", "requests", "urllib3", "aiohttp"}.isdisjoint(text.split())
-    for model in ("pydantic_ai.models.openai", "pydantic_ai.models.anthropic", "llm_do.models.providers.openai_client"):
+    for model in ("pydantic_ai.models.openai", "pydantic_ai.models.anthropic", "llm_do.models.providers.chat.client"):
         script = f"import sys, {model}\nprint(*sorted(sys.modules))"
         code, text = said([str(base / "python"), "-c", script], projects, env)
         assert code == 0, text

@@ -6,9 +6,9 @@ import json
 import random
 from typing import Any
 
+from llm_do.models.providers.chat.thinking_tags import ThinkingTags, close_thinking
+from llm_do.models.providers.chat.tool_call_deltas import ToolCallDeltas
 from llm_do.models.providers.provider_words import provider_words
-from llm_do.models.providers.thinking_tags import ThinkingTags, close_thinking
-from llm_do.models.providers.tool_call_deltas import ToolCallDeltas
 from tests.support.tables import each_row
 
 TEXTS = [

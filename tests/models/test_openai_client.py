@@ -14,7 +14,7 @@ from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
-from llm_do.models.providers.openai_client import LeanOpenAI
+from llm_do.models.providers.chat.client import LeanOpenAI
 from tests.support.openai_server import Request, serve
 
 SCRIPTS = {

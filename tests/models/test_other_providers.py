@@ -11,7 +11,7 @@ from openai import AsyncOpenAI
 from pydantic_ai.providers import infer_provider_class
 
 from llm_do import AgentSpec
-from llm_do.models.providers.openai_client import LeanOpenAI
+from llm_do.models.providers.chat.client import LeanOpenAI
 from llm_do.models.providers.provider_models import Address, make_provider
 from tests.models.odd_chat_answers import ROWS
 from tests.support.raw_server import serve_raw

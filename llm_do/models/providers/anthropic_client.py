@@ -11,8 +11,8 @@ from anthropic.types.beta import BetaMessage
 from httpx2 import Request, Response
 from pydantic_ai.exceptions import ModelAPIError
 
-from llm_do.models.providers.chat_answers import error_in
-from llm_do.models.providers.chat_stream import is_document, read_document
+from llm_do.models.providers.chat.answers import error_in
+from llm_do.models.providers.chat.stream import is_document, read_document
 from llm_do.models.providers.provider_words import document_words, provider_words
 
 __all__ = ["CheckedAnthropic"]

@@ -11,7 +11,7 @@ import httpx2
 from pydantic_ai.exceptions import ModelAPIError
 
 from llm_do._warnings import suppress_warning
-from llm_do.models.providers.chat_answers import error_in
+from llm_do.models.providers.chat.answers import error_in
 from llm_do.models.providers.provider_words import document_words, provider_words
 
 __all__ = ["check_answers"]

@@ -154,12 +154,13 @@ def make_model(provider: str, name: str, instance: AnyProvider) -> Model:
 
             return OpenAIResponsesModel(name, provider=instance)
         if provider in ("openai-chat", "ollama"):
-            from pydantic_ai.models.openai import OpenAIChatModel
             from pydantic_ai.profiles.openai import OpenAIModelProfile
+
+            from llm_do.models.providers.chat.model import ChatModel
 
             # Without this, a stream that breaks between two events looks like a complete answer.
             profile = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
-            return OpenAIChatModel(name, provider=instance, profile=profile)
+            return ChatModel(name, provider=instance, profile=profile)
         return infer_model(f"{provider}:{name}", lambda _: instance)
     except ImportError as error:
         missing = missing_import(provider, error)
@@ -172,7 +173,7 @@ def make_model(provider: str, name: str, instance: AnyProvider) -> Model:
 
 
 def _openai_provider(address: Address, client_for: ClientSource) -> AnyProvider:
-    from llm_do.models.providers.openai_client import LeanOpenAI
+    from llm_do.models.providers.chat.client import LeanOpenAI
 
     client = LeanOpenAI(
         base_url=address.base_url,
@@ -245,7 +246,7 @@ def _with_lean_client(provider: AnyProvider, http_client: httpx2.AsyncClient) ->
     """Return the provider with a client that mends the answers of its servers; they speak OpenAI's protocol."""
     from openai import AsyncOpenAI
 
-    from llm_do.models.providers.openai_client import lean_copy
+    from llm_do.models.providers.chat.client import lean_copy
 
     kind: Any = type(provider)
     if type(provider.client) is not AsyncOpenAI:

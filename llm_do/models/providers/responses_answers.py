@@ -9,8 +9,8 @@ from httpx2 import Request
 from openai import APIError, AsyncOpenAI, AsyncStream
 from openai.types.responses import Response
 
-from llm_do.models.providers.chat_answers import error_in
-from llm_do.models.providers.chat_stream import is_document, read_document
+from llm_do.models.providers.chat.answers import error_in
+from llm_do.models.providers.chat.stream import is_document, read_document
 from llm_do.models.providers.provider_words import document_words, provider_words
 
 __all__ = ["CheckedResponses"]

@@ -191,6 +191,7 @@ UNUSED = (
     "logfire",
     "openai.lib.streaming",
     "openai.resources.chat",
+    "openai.types.responses.response",
     "prompt_toolkit",
     "pydantic_ai.providers.ollama",
 )

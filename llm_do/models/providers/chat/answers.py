@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any, cast
 from uuid import uuid4
 
+from llm_do.models.providers.chat.thinking_tags import ThinkingTags, close_thinking
+from llm_do.models.providers.chat.tool_call_deltas import ToolCallDeltas, arguments_text
 from llm_do.models.providers.provider_words import document_words, provider_words
-from llm_do.models.providers.thinking_tags import ThinkingTags, close_thinking
-from llm_do.models.providers.tool_call_deltas import ToolCallDeltas, arguments_text
 
 __all__ = ["ChunkMender", "UnusableAnswerError", "error_in", "mend_completion"]
 

@@ -12,7 +12,7 @@ import httpx2
 from openai import APIConnectionError, APIError, AsyncStream
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
-from llm_do.models.providers.chat_answers import ChunkMender, UnusableAnswerError, error_in, mend_completion
+from llm_do.models.providers.chat.answers import ChunkMender, UnusableAnswerError, error_in, mend_completion
 from llm_do.models.providers.provider_words import provider_words
 
 __all__ = ["ChatStream", "is_document", "read_completion", "read_document"]

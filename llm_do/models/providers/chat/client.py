@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from httpx2 import AsyncClient, Request
 from openai import AsyncOpenAI, NotGiven, Omit
 
-from llm_do.models.providers.chat_stream import ChatStream, read_completion
+from llm_do.models.providers.chat.stream import ChatStream, read_completion
 
 if TYPE_CHECKING:
     from llm_do.models.providers.responses_answers import CheckedResponses
