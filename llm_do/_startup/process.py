@@ -6,11 +6,12 @@ import atexit
 import gc
 import os
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from typing import NoReturn
+from typing import Any, NoReturn
 
 __all__ = [
+    "defer_adapters",
     "disable_plugins",
     "exit_process",
     "hasten_commands",
@@ -62,6 +63,7 @@ def hasten_imports() -> None:
     keep_compiled_texts("models")
     import_httpx()
     defer_packages()
+    defer_adapters()
 
 
 def hasten_reading() -> None:
@@ -87,6 +89,26 @@ def import_httpx() -> None:
         return
     finally:
         del sys.modules[name]
+
+
+def defer_adapters() -> None:
+    """Have PydanticAI's own type adapters built at their first use, as pydantic's `defer_build` does; a run uses few.
+
+    Those of other modules aren't deferred, since a wrong annotation in a project's file must be found with its import.
+    """
+    from pydantic import TypeAdapter
+
+    stated: object = vars(TypeAdapter).get("_defer_build")
+    if not isinstance(stated, property) or stated.fget is None or stated.fget.__module__ == __name__:
+        return
+    read: Callable[[TypeAdapter[Any]], bool] = stated.fget
+
+    def is_deferred(adapter: TypeAdapter[Any]) -> bool:
+        module: object = getattr(adapter, "_module_name", None)
+        return read(adapter) or (isinstance(module, str) and module.startswith("pydantic_ai."))
+
+    # There is no public way to state it for adapters that another package makes.
+    TypeAdapter._defer_build = property(is_deferred)  # pyright: ignore
 
 
 def disable_plugins() -> None:
