@@ -6,6 +6,7 @@ import atexit
 import gc
 import os
 import sys
+import typing
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
@@ -92,9 +93,10 @@ def import_httpx() -> None:
 
 
 def defer_adapters() -> None:
-    """Have PydanticAI's own type adapters built at their first use, as pydantic's `defer_build` does; a run uses few.
+    """Have the type adapters of PydanticAI's modules built at their first use, as pydantic's `defer_build` does.
 
-    Those of other modules aren't deferred, since a wrong annotation in a project's file must be found with its import.
+    A run uses few of them. Only what the body of a module makes is deferred, since that is of PydanticAI's own types.
+    What its functions make may be of a project's types, whose mistakes must be found at once.
     """
     from pydantic import TypeAdapter
 
@@ -102,10 +104,14 @@ def defer_adapters() -> None:
     if not isinstance(stated, property) or stated.fget is None or stated.fget.__module__ == __name__:
         return
     read: Callable[[TypeAdapter[Any]], bool] = stated.fget
+    own = (stated.fget.__code__.co_filename, typing.__file__)
 
     def is_deferred(adapter: TypeAdapter[Any]) -> bool:
-        module: object = getattr(adapter, "_module_name", None)
-        return read(adapter) or (isinstance(module, str) and module.startswith("pydantic_ai."))
+        frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+        while frame.f_code.co_filename in own and frame.f_back is not None:
+            frame = frame.f_back
+        name = str(frame.f_globals.get("__name__"))
+        return (frame.f_code.co_name == "<module>" and name.startswith("pydantic_ai.")) or read(adapter)
 
     # There is no public way to state it for adapters that another package makes.
     TypeAdapter._defer_build = property(is_deferred)  # pyright: ignore
