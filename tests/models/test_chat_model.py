@@ -10,11 +10,13 @@ import httpx2
 import pytest
 from pydantic_ai import Agent
 from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.models.openrouter import OpenRouterModel
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.usage import RunUsage
 
 from llm_do.models.providers.chat.client import LeanOpenAI
 from llm_do.models.providers.chat.model import ChatModel
+from llm_do.models.providers.provider_models import Address, make_model, make_provider
 
 USED: dict[str, Any] = {
     "none": None,
@@ -36,6 +38,20 @@ def test_both_models_read_the_same_from_an_answer(used: Any, streamed: bool) -> 
     ours, theirs = (asyncio.run(_used(kind, used, streamed)) for kind in (ChatModel, OpenAIChatModel))
     assert ours == theirs
     assert (ours.requests, ours.output_tokens) == (1, 4 if used else 0)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "kind"),
+    [("openai-chat", ChatModel), ("deepseek", ChatModel), ("vllm", ChatModel), ("openrouter", OpenRouterModel)],
+)
+def test_each_provider_whose_answers_are_read_as_openais_has_this_model(
+    monkeypatch: pytest.MonkeyPatch, prefix: str, kind: type[OpenAIChatModel]
+) -> None:
+    monkeypatch.setenv("VLLM_BASE_URL", "http://localhost/v1")
+    instance = make_provider(Address(prefix, None, "k"), lambda _: httpx2.AsyncClient())
+    model = make_model(prefix, "openai/some-model", instance)
+    assert type(model) is kind
+    assert (model.model_name, model.system) == ("openai/some-model", instance.name)
 
 
 async def _used(kind: type[OpenAIChatModel], used: Any, streamed: bool) -> RunUsage:

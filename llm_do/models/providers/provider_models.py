@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlsplit
@@ -161,7 +162,13 @@ def make_model(provider: str, name: str, instance: AnyProvider) -> Model:
             # Without this, a stream that breaks between two events looks like a complete answer.
             profile = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
             return ChatModel(name, provider=instance, profile=profile)
-        return infer_model(f"{provider}:{name}", lambda _: instance)
+        inferred = infer_model(f"{provider}:{name}", lambda _: instance)
+        known = sys.modules.get("pydantic_ai.models.openai")
+        if known is not None and type(inferred) is known.OpenAIChatModel:
+            from llm_do.models.providers.chat.model import ChatModel
+
+            return ChatModel(name, provider=instance)
+        return inferred
     except ImportError as error:
         missing = missing_import(provider, error)
         raise ModelUnavailableError(missing.message, hint=missing.hint) from error
