@@ -9,6 +9,8 @@ import sys
 import typing
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
+from importlib import import_module
+from types import ModuleType
 from typing import Any, NoReturn
 
 __all__ = [
@@ -19,6 +21,7 @@ __all__ = [
     "hasten_imports",
     "hasten_reading",
     "import_httpx",
+    "import_plugin_search",
     "pause_collector",
     "paused_collector",
     "resume_collector",
@@ -73,6 +76,7 @@ def hasten_reading() -> None:
 
     disable_plugins()
     keep_compiled_texts("files")
+    import_plugin_search()
 
 
 def import_httpx() -> None:
@@ -120,6 +124,36 @@ def defer_adapters() -> None:
 def disable_plugins() -> None:
     """Keep pydantic from searching every installed package for plugins, in a command that only reads files."""
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
+
+
+def import_plugin_search() -> None:
+    """Import pydantic's search for plugins, but `importlib.metadata` only when something is searched for.
+
+    Pydantic imports the search when it makes the first model; what stands in for that module is only there meanwhile.
+    """
+    name = "importlib.metadata"
+    if name in sys.modules:
+        return
+    stand_in: Any = ModuleType(name)
+
+    def remove() -> None:
+        if sys.modules.get(name) is stand_in:
+            del sys.modules[name]
+
+    def entry_points(**selected: Any) -> Any:
+        remove()
+        return import_module(name).entry_points(**selected)
+
+    stand_in.entry_points = entry_points
+    sys.modules[name] = stand_in
+    try:
+        from pydantic import create_model
+
+        create_model("First")
+    except ImportError:  # it needs more of it
+        return
+    finally:
+        remove()
 
 
 def exit_process(code: int) -> NoReturn:
