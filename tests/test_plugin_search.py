@@ -46,12 +46,19 @@ assert sys.modules["importlib.metadata"] is importlib.metadata and "pydantic" no
 print("good")
 """
 
-UNABLE = """
+NEEDS_MORE = """
 import sys, pydantic
 from llm_do._startup import process
-pydantic.create_model = lambda name: exec("from importlib.metadata import distribution")
+kept = {}
+pydantic.create_model = lambda name: exec(
+    "import importlib.metadata as whole; from importlib.metadata import version, entry_points", kept
+)
 process.import_plugin_search()
-from importlib.metadata import distribution
+import importlib.metadata
+assert kept["version"] is kept["whole"].version is importlib.metadata.version
+assert kept["whole"].PackageNotFoundError is importlib.metadata.PackageNotFoundError
+scripts = importlib.metadata.entry_points(group="console_scripts")
+assert list(kept["entry_points"](group="console_scripts")) == list(scripts)
 print("good")
 """
 
@@ -86,8 +93,8 @@ def test_nothing_is_replaced_that_has_been_imported() -> None:
     assert _out(SEARCHED_BEFORE) == "good\n"
 
 
-def test_a_search_that_needs_more_is_left_to_pydantic() -> None:
-    assert _out(UNABLE) == "good\n"
+def test_whatever_else_is_taken_from_the_module_is_its_own() -> None:
+    assert _out(NEEDS_MORE) == "good\n"
 
 
 def test_check_does_not_import_it(tmp_path: Path) -> None:

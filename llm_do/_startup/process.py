@@ -140,18 +140,22 @@ def import_plugin_search() -> None:
         if sys.modules.get(name) is stand_in:
             del sys.modules[name]
 
-    def entry_points(**selected: Any) -> Any:
+    def get(attribute: str) -> Any:
+        if attribute == "__path__":  # which the import system asks for
+            raise AttributeError(attribute)
         remove()
-        return import_module(name).entry_points(**selected)
+        return getattr(import_module(name), attribute)
 
-    stand_in.entry_points = entry_points
+    def entry_points(**selected: Any) -> Any:
+        return get("entry_points")(**selected)
+
+    stand_in.entry_points = entry_points  # which pydantic takes, and calls for a search
+    stand_in.__getattr__ = get
     sys.modules[name] = stand_in
     try:
         from pydantic import create_model
 
         create_model("First")
-    except ImportError:  # it needs more of it
-        return
     finally:
         remove()
 
