@@ -5,7 +5,7 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from typer.main import get_command
@@ -199,27 +199,39 @@ UNUSED = (
 RUN = """
 import json, sys
 from llm_do.cli import app
-code = app.run(["run", "main.agent", "Hello", "--model", "openai-chat:text"])
+code = app.run(["run", "main.agent", "Hello", "--model", "openai-chat:text", *sys.argv[2:]])
 json.dump({"code": code, "modules": sorted(sys.modules)}, open(sys.argv[1], "w"))
 """
 
 
-@pytest.mark.slow
-def test_a_plain_run_imports_nothing_it_does_not_use(tmp_path: Path) -> None:
-    (tmp_path / "main.agent").write_text("---\nname: main\n---\nAnswer.\n")
-    with serve({"text": [{"text": "Hello."}]}) as (url, _):
+def _seen_by_run(folder: Path, *options: str) -> Any:
+    (folder / "main.agent").write_text("---\nname: main\n---\nAnswer.\n")
+    with serve({"text": [{"text": "Hello.", "chunks": 2}]}) as (url, log):
         subprocess.run(
-            [sys.executable, "-c", RUN, "seen.json"],
-            cwd=tmp_path,
+            [sys.executable, "-c", RUN, "seen.json", *options],
+            cwd=folder,
             env={**environment(), "OPENAI_BASE_URL": url, "OPENAI_API_KEY": "k"},
             capture_output=True,
             timeout=60,
             check=True,
         )
-    seen = json.loads((tmp_path / "seen.json").read_text())
-
+    seen = json.loads((folder / "seen.json").read_text())
     assert seen["code"] == 0
+    return {**seen, "streamed": [bool(each.body.get("stream")) for each in log]}
+
+
+@pytest.mark.slow
+def test_a_plain_run_imports_nothing_it_does_not_use(tmp_path: Path) -> None:
+    seen = _seen_by_run(tmp_path)
     assert [name for name in UNUSED if name in seen["modules"]] == []
+    assert seen["streamed"] == [False]
+
+
+@pytest.mark.slow
+def test_a_streamed_answer_imports_no_types_of_another_protocol(tmp_path: Path) -> None:
+    seen = _seen_by_run(tmp_path, "-vv")
+    assert "openai.types.responses.response" not in seen["modules"]
+    assert seen["streamed"] == [True]
 
 
 @pytest.mark.slow
