@@ -89,6 +89,7 @@ def fetch():
 value = ChatCompletion.model_construct()
 assert asking_about(OTHERS, ask, value) == (False, False) and not imported()
 stand_in = asking_about(OTHERS, fetch)
+assert asking_about(OTHERS, fetch) is stand_in
 assert "Response" not in vars(responses) and not imported()
 assert stand_in.model_fields and imported()
 made = stand_in(id="x", created_at=1, model="m", object="response", output=[], parallel_tool_calls=True,

@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
+from functools import cache
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import ModuleType
@@ -114,6 +115,12 @@ class _StandIn(type):
         return getattr(cls._imported(), name)
 
 
+@cache
+def _stand_in(module: str, name: str) -> _StandIn:
+    # Asked for with each chunk of a stream; a class takes time to make, and more to collect.
+    return _StandIn(name, (), {"_module": module})
+
+
 class _Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -140,7 +147,7 @@ class _Loader(SourceFileLoader):
             if name in names:
                 module = f"{package}.{names[name]}"
                 if f"{package}.{name}" in _ASKED_ABOUT.get() and module not in sys.modules:
-                    return _StandIn(name, (), {"_module": module})
+                    return _stand_in(module, name)
                 value: object = getattr(importlib.import_module(module), name)
             elif not name.startswith("_") and importlib.util.find_spec(f"{package}.{name}") is not None:
                 # Modules of the package would be there, too, because others import them.
