@@ -40,6 +40,11 @@ def _listed(root: str, way: str) -> tuple[int, dict[str, list[str]]]:
     return modules, names
 
 
+def _ends_well(code: str) -> None:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "good\n", done.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("root", ["openai.types", "anthropic.types"])
 def test_a_deferred_package_has_the_same_names(root: str) -> None:
@@ -64,8 +69,7 @@ try:
 except ImportError:
     print("good")
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout == "good\n", done.stderr
+    _ends_well(code)
 
 
 def test_to_ask_about_an_instance_of_a_class_does_not_import_it() -> None:
@@ -104,8 +108,7 @@ for name in OTHERS:
     assert inspect.isclass(one) and one.__name__ == name
 print("good")
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout == "good\n", done.stderr
+    _ends_well(code)
 
 
 def test_other_threads_get_the_class_itself_while_it_is_asked_about() -> None:
@@ -123,8 +126,7 @@ asking_about(frozenset({"openai.types.responses.Response"}), ask)
 assert seen == [responses.Response]
 print("good")
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout == "good\n", done.stderr
+    _ends_well(code)
 
 
 @pytest.mark.parametrize(

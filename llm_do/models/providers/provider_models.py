@@ -163,7 +163,7 @@ def make_model(provider: str, name: str, instance: AnyProvider) -> Model:
             profile = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
             return ChatModel(name, provider=instance, profile=profile)
         inferred = infer_model(f"{provider}:{name}", lambda _: instance)
-        known = sys.modules.get("pydantic_ai.models.openai")
+        known = sys.modules.get("pydantic_ai.models.openai")  # imported if it is one of them; heavy for all others
         if known is not None and type(inferred) is known.OpenAIChatModel:
             from llm_do.models.providers.chat.model import ChatModel
 
