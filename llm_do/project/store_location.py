@@ -68,7 +68,7 @@ def expand(store: str, environ: Mapping[str, str]) -> str:
         if not environ.get(name):
             raise UsageError(
                 f"the environment variable {name}, which the store's URL refers to, is not set",
-                hint="Set it before llm-do starts, or in the project's .env.",
+                hint="Set it before llm-do starts, in the project's .env, or in the file that --env-file names.",
             )
     if (stray := stray_reference(store)) is not None:
         raise UsageError(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from llm_do.runtime.approval import saved_approvals
-from tests.cli.cli_processes import Ended, run, run_many
+from tests.cli.cli_processes import Ended, run, run_forked, run_many, write_project
 
 MANIFEST = """
 {
@@ -49,6 +49,27 @@ def test_explain_passes_words_after_the_tool_to_the_call(run_lines: Callable[...
     assert (ended["before"].code, ended["value"].code) == (2, 2)
     assert "there is no option --frmat. Did you mean `--format`?" in ended["before"].err
     assert "Option '--allow' requires an argument" in ended["value"].err
+
+
+def test_a_question_is_shown_as_json_and_answered_where_its_run_is(tmp_path: Path) -> None:
+    write_project(tmp_path / "desk", "- tools: [{name: send, args: {to: Ada}}]\n- text: done")
+    at = ("-p", "desk", "--store", "runs.db")
+    began = run_forked("run", "go", *at, "--durable", "--run-id", "r", cwd=tmp_path)
+    assert began.code == 5, began.err
+    assert "`llm-do resume -p desk --store runs.db r` continues it" in began.err.replace("\n", " ")
+
+    open_question = run_forked("approvals", "show", *at, "r.1", "--format", "json", cwd=tmp_path).json
+    assert (open_question["id"], open_question["kind"]) == ("r.1", "approval")
+    (listed,) = run_forked("approvals", "pending", *at, "--format", "json", cwd=tmp_path).json
+    assert open_question == {**listed, "answered": None}
+    twice = run_forked("approvals", "answer", "desk", "r.1", "allow", "-p", "desk", cwd=tmp_path)
+    assert twice.code == 2, twice
+
+    answered = run_forked("approvals", "answer", *at, "r.1", "deny", "--note", "later", cwd=tmp_path)
+    assert answered.out.endswith("continue the run with: llm-do resume -p desk --store runs.db r\n")
+    shown = run_forked("approvals", "show", *at, "r.1", "--json", cwd=tmp_path).json["answered"]
+    assert (shown["answer"], shown["note"]) == ("deny", "later")
+    assert run_forked("resume", *at, "r", cwd=tmp_path).out == "done\n"
 
 
 def test_explain_points_out_a_project_option_after_the_tool(tmp_path: Path) -> None:

@@ -31,7 +31,10 @@ def test_a_client_starts_it_and_nothing_that_a_project_prints_is_in_its_way(tmp_
 
     async def use(errors: TextIO) -> str:
         started = StdioServerParameters(
-            command=sys.executable, args=[*LLM_DO[1:], "mcp", str(root)], env=environment(), cwd=str(tmp_path)
+            command=sys.executable,
+            args=[*LLM_DO[1:], "mcp", str(root), "--store", "runs.db"],
+            env=environment(),
+            cwd=str(tmp_path),
         )
         async with Client(stdio_client(started, errlog=errors), elicitation_callback=person) as client:
             return text_of(await client.call_tool("main", {"input": "go"}))
@@ -41,6 +44,8 @@ def test_a_client_starts_it_and_nothing_that_a_project_prints_is_in_its_way(tmp_
     assert "main wants to call shout" in person.message
     printed = (tmp_path / "stderr").read_text()
     assert all(text in printed for text in ("at import", "by print", "by write", "by child"))
+    listed = run_forked("runs", "list", str(root), "--store", "runs.db", "--json", cwd=tmp_path).json
+    assert [each["status"] for each in listed] == ["completed"]
 
 
 @pytest.mark.slow

@@ -44,6 +44,17 @@ def test_a_port_that_is_taken_is_refused(tmp_path: Path) -> None:
     assert "--port 0" in ended.err
 
 
+def test_its_project_may_be_named_as_for_every_command(tmp_path: Path) -> None:
+    write_desk(tmp_path / "desk")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        line = ["--port", str(taken.getsockname()[1]), "--no-browser"]
+        named = run_forked("serve", "-p", "desk", *line, cwd=tmp_path)
+        twice = run_forked("serve", "desk", "-p", "desk", *line, cwd=tmp_path)
+
+    assert (named.code, "can't be used" in named.err) == (2, True), named.err  # it has been linked
+    assert (twice.code, "the project is named twice" in twice.err) == (2, True)
+
+
 @pytest.mark.slow
 def test_it_prints_one_address_and_ends_its_runs_when_it_is_interrupted(tmp_path: Path) -> None:
     root = write_desk(tmp_path / "desk")

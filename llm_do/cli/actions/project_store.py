@@ -8,17 +8,20 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import zip_longest
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from llm_do.cli.arguments.target import project_at
 from llm_do.cli.process.streams import claim_stdout, warn
 from llm_do.errors import LinkError, UsageError
 from llm_do.files.local_folder import FOLDER
-from llm_do.linker.sources.project_root import ProjectLocation, locate_project
+from llm_do.linker.sources.project_root import ProjectLocation
 from llm_do.project.store_location import expand, is_database, is_own_file
 from llm_do.text.sanitizer import sanitize
 from llm_do.threads.opened_stores import open_store
 from llm_do.threads.sql.sql_store import SqlStore
 from llm_do.ui.terminal.text_width import text_width
+
+if TYPE_CHECKING:
+    from llm_do.cli.arguments.store_options import StoreOptions
 
 __all__ = [
     "align_columns",
@@ -35,23 +38,21 @@ CELL_COLUMNS = 40
 
 
 def print_from_store(
-    project: str | None,
-    named: str | None,
-    place: str | None,
+    where: StoreOptions,
     lines_of: Callable[[SqlStore], Awaitable[Sequence[str]]],
     *,
     verbatim: bool = False,
     create: bool = False,
     title: bool = False,
 ) -> int:
-    """Open the store of a project, named by argument or option, or another one, and print the lines made from it.
+    """Open the store that a command line names, and print the lines made from it.
 
     `verbatim` lines are for programs and never folded; `create` makes the store if nothing has been recorded yet;
     `title` says on stderr which project this is.
     """
-    location = locate_project(project_at(project, named))
+    location = where.location()
     results = claim_stdout()
-    store = existing_store(location, place, create=create)
+    store = existing_store(location, where.store, create=create)
 
     async def read() -> Sequence[str]:
         try:
@@ -74,11 +75,12 @@ def existing_store(location: ProjectLocation, place: str | None, *, create: bool
 
     The manifest is only asked for its store: what is recorded can be read whatever else is wrong with the project. A
     database that it names is only contacted if its folder is trusted: connecting tells whoever runs it about this
-    machine, and the URL may have variables of the environment and of the folder's `.env`.
+    machine, and the URL may have variables of the environment, of the location's `env_file`, which a person names, and
+    of the folder's `.env`.
 
     Raises:
         LinkError: The manifest names a database, and the folder isn't trusted.
-        UsageError: There is no such store.
+        UsageError: There is no such store, or `env_file` can't be read.
     """
     from llm_do.cli.actions.admission import is_trusted
     from llm_do.linker.sources.stated_settings import stated_store
@@ -89,7 +91,14 @@ def existing_store(location: ProjectLocation, place: str | None, *, create: bool
     if place is None and not is_own_file(store):
         _may_contact(location.root, store)
     elif place is not None and is_database(store) and not is_trusted(location.root):
-        store = expand(store, os.environ)  # a person names it, and an untrusted folder's .env mustn't lead elsewhere
+        from llm_do.runtime.record.project_variables import project_variables
+
+        # A person names it, and an untrusted folder's .env mustn't lead elsewhere.
+        return open_store(location.root, expand(store, project_variables(None, location.env_file)))
+    if location.env_file is not None and not is_database(store):
+        from llm_do.models.providers.env_files import read_variables
+
+        read_variables(None, location.env_file)  # nothing needs them, but a file that isn't there is a mistake
     if store == "memory":  # what was recorded before it said so
         store = "sqlite"
     file = location.root / FOLDER / "state.db" if store == "sqlite" else Path(store)

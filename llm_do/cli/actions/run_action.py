@@ -127,7 +127,7 @@ def _run(options: CommandOptions, results: Results, interrupts: Interrupts) -> i
         return show(project, options, value, results, needed=known)
     if options.output.verbosity < 0 and not sys.warnoptions:
         warnings.simplefilter("ignore")
-    from llm_do.cli.actions.run_output import print_end
+    from llm_do.cli.actions.run_output import print_end, resume_command
     from llm_do.cli.actions.session import Session
 
     session = Session(project, options.session, options.output, results, interrupts)
@@ -137,9 +137,8 @@ def _run(options: CommandOptions, results: Results, interrupts: Interrupts) -> i
         run_id = call.get("run_id") or uuid.uuid4().hex
         call: EntryOptions = {**call, "run_id": run_id}
         if output.verbosity >= 0:
-            shown = short_run_id(run_id)
-            where = " with the same --store" if options.session.store is not None else ""
-            warn(f"run {shown} is durable: after an interruption, `llm-do resume {shown}`{where} continues it")
+            again = resume_command(run_id, options)
+            warn(f"run {short_run_id(run_id)} is durable: after an interruption, `{again}` continues it")
     interrupts.last_words = lambda: failure.print_last_words(
         output.output, results, interrupts.description, session.events_to_close
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 from typing import TYPE_CHECKING
 
 from llm_do.cli.actions import failure
@@ -17,7 +18,15 @@ if TYPE_CHECKING:
     from llm_do.cli.arguments.run_options import CommandOptions, OutputOptions
     from llm_do.runtime.record.results import RunResult
 
-__all__ = ["print_end", "print_errors", "print_output", "print_summary", "result_line"]
+__all__ = [
+    "print_end",
+    "print_errors",
+    "print_output",
+    "print_summary",
+    "result_line",
+    "resume_command",
+    "same_options",
+]
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
 """Control characters that a model's text may not send to a terminal. Elsewhere text is printed verbatim."""
@@ -59,18 +68,30 @@ def _print_questions(result: RunResult, options: CommandOptions) -> None:
     """Say what a run needs that waits for a person; its commands work in the folder where this one was given."""
     from llm_do.ui.reports.open_questions import suspension_lines
 
+    for line in suspension_lines(result.questions, same_options(options)):
+        warn(line)
+
+
+def resume_command(run_id: str, options: CommandOptions) -> str:
+    """Return the command that continues a run, in the folder where this one was given."""
+    return f"llm-do resume{same_options(options)} {shlex.quote(short_run_id(run_id))}"
+
+
+def same_options(options: CommandOptions) -> str:
+    """Return the options with which another command, in the same folder, finds a run's project and store."""
+    from llm_do.ui.reports.open_questions import same_project
+
     project = options.input.named
     if project is None and options.input.project is not None and os.path.lexists(options.input.project):
         project = options.input.project
-    for line in suspension_lines(result.questions, project, options.session.store):
-        warn(line)
+    return same_project(project, options.session.store, options.session.shared.get("env_file"))
 
 
 def _say_how_to_continue(result: RunResult, options: CommandOptions) -> None:
     """Say what continues a durable run that has stopped, unless its error does."""
     durable = options.session.shared.get("durable")
     if durable and result.status == "interrupted" and options.output.verbosity >= 0:
-        warn(f"run {short_run_id(result.run_id)} can be continued: llm-do resume {short_run_id(result.run_id)}")
+        warn(f"run {short_run_id(result.run_id)} can be continued: {resume_command(result.run_id, options)}")
 
 
 def print_errors(result: RunResult, *, debug: bool) -> None:

@@ -12,6 +12,7 @@ from llm_do._startup.plain_commands import LeanCommand, LeanGroup
 from llm_do.cli.arguments import parameters as p
 from llm_do.cli.arguments.completions import agents_here, runs_here
 from llm_do.cli.arguments.project_first import ProjectFirst
+from llm_do.cli.arguments.store_options import StoreOptions, with_store_options
 from llm_do.cli.commands.approval_replay import replay
 
 if TYPE_CHECKING:
@@ -118,11 +119,10 @@ def revoke(
 
 
 @app.command(cls=ProjectFirst)
+@with_store_options
 def pending(
+    where: StoreOptions,
     *,
-    project: p.Project = None,
-    named: p.OfProject = None,
-    place: p.Store = None,
     run: Annotated[
         str | None,
         typer.Option(
@@ -147,16 +147,16 @@ def pending(
     """
     from llm_do.cli.actions.durable.open_questions import list_pending
 
-    return list_pending(project, named, place, run, form)
+    return list_pending(where, run, form)
 
 
 @app.command(cls=ProjectFirst)
+@with_store_options
 def show(
+    where: StoreOptions,
     *,
-    project: p.Project = None,
     question: Annotated[str, typer.Argument(metavar="ID", help="The question, as `pending` shows it.")],
-    named: p.OfProject = None,
-    place: p.Store = None,
+    form: p.Form = "text",
     _debug: p.Debug = False,
 ) -> int:
     """Show one question in full, with what the call would change.
@@ -164,16 +164,18 @@ def show(
     \b
     Examples:
       llm-do approvals show 7f3a91.1
+      llm-do approvals show 7f3a91.1 --format json
     """
     from llm_do.cli.actions.durable.open_questions import show
 
-    return show(named or project, place, question)
+    return show(where, question, form)
 
 
 @app.command(cls=ProjectFirst)
+@with_store_options
 def answer(
+    where: StoreOptions,
     *,
-    project: p.Project = None,
     question: Annotated[str, typer.Argument(metavar="ID", help="The question, as `pending` shows it.")],
     words: Annotated[
         list[str],
@@ -183,8 +185,6 @@ def answer(
             " that was running repeat, done or fail.",
         ),
     ],
-    named: p.OfProject = None,
-    place: p.Store = None,
     note: Annotated[str, typer.Option("--note", metavar="TEXT", help="With deny: what the model reads.")] = "",
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run.")] = False,
     _debug: p.Debug = False,
@@ -202,7 +202,7 @@ def answer(
     """
     from llm_do.cli.actions.durable.open_questions import answer
 
-    return answer(named or project, place, question, words, note, resume=resume)
+    return answer(where, question, words, note, resume=resume)
 
 
 @app.command(cls=LeanCommand)

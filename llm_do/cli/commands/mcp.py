@@ -68,6 +68,7 @@ def mcp(
             help="Seconds that one call may take, or a time such as 5m or 1h30m.",
         ),
     ] = None,
+    store: p.Store = None,
     env_file: p.EnvFile = None,
     no_record: Annotated[bool, typer.Option("--no-record", help="Keep nothing of the runs on disk.")] = False,
     verbose: Annotated[
@@ -97,6 +98,7 @@ def mcp(
         reject_all=reject_all,
         budget_usd=budget_usd,
         no_record=no_record,
+        store=store,
     )
     output = OutputOptions("text", verbose, quiet, debug, no_color=True)
     return start(InputOptions(project=project, named=named), session, output, tuple(only or ()))

@@ -10,6 +10,7 @@ from llm_do._startup.plain_commands import LeanGroup
 from llm_do.cli.arguments import parameters as p
 from llm_do.cli.arguments.completions import memories_here, threads_here
 from llm_do.cli.arguments.project_first import ProjectFirst
+from llm_do.cli.arguments.store_options import StoreOptions, with_store_options
 from llm_do.formats.memory_scopes import MemoryScope
 
 app = typer.Typer(
@@ -30,11 +31,10 @@ Thread = Annotated[
 
 
 @app.command("list", cls=ProjectFirst)
+@with_store_options
 def list_memories(
+    where: StoreOptions,
     *,
-    project: p.Project = None,
-    named: p.OfProject = None,
-    place: p.Store = None,
     scope: Scope = None,
     user: User = None,
     thread: Thread = None,
@@ -52,24 +52,21 @@ def list_memories(
 
     chosen = MemoryFilter(scope, user, thread, search=search)
     return memories.print_from_store(
-        project,
-        named,
-        place,
+        where,
         lambda store: memories.list_memories(store, chosen, limit=limit, as_json=form == "json"),
         verbatim=form == "json",
     )
 
 
 @app.command(cls=ProjectFirst)
+@with_store_options
 def show(
+    where: StoreOptions,
     *,
-    project: p.Project = None,
     memory: Annotated[
         str,
         typer.Argument(metavar="ID", help="The memory's id, or its beginning.", autocompletion=memories_here),
     ],
-    named: p.OfProject = None,
-    place: p.Store = None,
     scope: Scope = None,
     user: User = None,
     thread: Thread = None,
@@ -82,18 +79,17 @@ def show(
 
     chosen = MemoryFilter(scope, user, thread, id=memory)
     return memories.print_from_store(
-        project,
-        named,
-        place,
+        where,
         lambda store: memories.show_memories(store, chosen, as_json=form == "json"),
         verbatim=form == "json",
     )
 
 
 @app.command(cls=ProjectFirst)
+@with_store_options
 def forget(
+    where: StoreOptions,
     *,
-    project: p.Project = None,
     ids: Annotated[
         list[str] | None,
         typer.Argument(
@@ -106,8 +102,6 @@ def forget(
     every: Annotated[
         bool, typer.Option("--all", help="Forget all that --scope, --user and --thread select, or everything.")
     ] = False,
-    named: p.OfProject = None,
-    place: p.Store = None,
     scope: Scope = None,
     user: User = None,
     thread: Thread = None,
@@ -126,9 +120,7 @@ def forget(
 
     chosen = MemoryFilter(scope, user, thread)
     return memories.print_from_store(
-        project,
-        named,
-        place,
+        where,
         lambda store: memories.forget(store, chosen, ids or [], every=every, as_json=form == "json"),
         verbatim=form == "json",
     )

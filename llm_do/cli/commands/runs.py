@@ -12,6 +12,7 @@ from llm_do.cli.arguments import parameters as p
 from llm_do.cli.arguments.completions import runs_here, threads_here
 from llm_do.cli.arguments.moments import moment_parser
 from llm_do.cli.arguments.project_first import ProjectFirst
+from llm_do.cli.arguments.store_options import StoreOptions, with_store_options
 
 app = typer.Typer(
     cls=LeanGroup,
@@ -36,11 +37,10 @@ Batch = Annotated[str | None, typer.Option("--batch", metavar="ID", help="Only r
 
 
 @app.command("list", cls=ProjectFirst)
+@with_store_options
 def list_runs(
+    where: StoreOptions,
     *,
-    project: p.Project = None,
-    named: p.OfProject = None,
-    place: p.Store = None,
     thread: Annotated[
         str | None,
         typer.Option(
@@ -78,9 +78,7 @@ def list_runs(
     filter = RunFilter(thread, runs.known_statuses(status), entry, since, cost_above, batch=batch)
     headed = runs.is_read_by_person()
     return runs.print_from_store(
-        project,
-        named,
-        place,
+        where,
         lambda store: runs.list_runs(store, filter, limit=limit, as_json=form == "json", headed=headed),
         verbatim=form == "json",
         title=True,
@@ -88,11 +86,10 @@ def list_runs(
 
 
 @app.command(cls=ProjectFirst)
+@with_store_options
 def costs(
+    where: StoreOptions,
     *,
-    project: p.Project = None,
-    named: p.OfProject = None,
-    place: p.Store = None,
     by: Annotated[
         Literal["day", "agent", "model"], typer.Option("--by", help="What requests are summed up by.")
     ] = "day",
@@ -114,9 +111,7 @@ def costs(
 
     filter = RunFilter(entry=entry, since=since, batch=batch)
     return runs.print_from_store(
-        project,
-        named,
-        place,
+        where,
         lambda store: runs.list_costs(store, by, filter, as_json=form == "json"),
         verbatim=form == "json",
         title=True,
@@ -142,9 +137,10 @@ class _Show(ProjectFirst):
 
 
 @app.command(cls=_Show)
+@with_store_options
 def show(
+    where: StoreOptions,
     *,
-    project: p.Project = None,
     run: Annotated[
         str | None,
         typer.Argument(
@@ -154,8 +150,6 @@ def show(
             autocompletion=runs_here,
         ),
     ] = None,
-    named: p.OfProject = None,
-    place: p.Store = None,
     form: Annotated[
         Literal["text", "json", "events"],
         typer.Option("--format", help="A tree for people, one JSON object, or every event as a JSON line."),
@@ -200,17 +194,15 @@ def show(
     from functools import partial
 
     from llm_do.cli.actions.records import stored_runs as runs
-    from llm_do.cli.arguments.target import project_at
-    from llm_do.linker.sources.project_root import locate_project
     from llm_do.ui.terminal.screen import terminal_columns, wants_color
 
     shown = "events" if events else form
     if html is not None:
-        from llm_do.cli.actions.serving.run_page import check_html_options, project_root, write_page
+        from llm_do.cli.actions.serving.run_page import check_html_options, write_page
 
         check_html_options(html, form=shown, types=types, requests=requests)
-        page = partial(write_page, run=run, file=html, root=project_root(project, named))
-        return runs.print_from_store(project, named, place, page, verbatim=True)
+        page = partial(write_page, run=run, file=html, root=where.location(quiet=True).root.resolve())
+        return runs.print_from_store(where, page, verbatim=True)
     columns = terminal_columns(1)
     color = columns is not None and wants_color(os.environ, no_color=no_color)
     if requests is not None:
@@ -219,18 +211,19 @@ def show(
         number = request_number(requests, shown, types)
         as_json = shown == "json"
         sent = partial(show_requests, run=run, number=number, as_json=as_json, color=color)
-        return runs.print_from_store(project, named, place, sent, verbatim=as_json, title=True)
+        return runs.print_from_store(where, sent, verbatim=as_json, title=True)
     from llm_do.cli.actions.records.shown_run import show_run
 
-    root = locate_project(project_at(project, named, quiet=True)).root
+    root = where.location(quiet=True).root
     lines_of = partial(show_run, root=root, run=run, form=shown, types=types, columns=columns, color=color)
-    return runs.print_from_store(project, named, place, lines_of, verbatim=shown != "text", title=True)
+    return runs.print_from_store(where, lines_of, verbatim=shown != "text", title=True)
 
 
 @app.command(cls=ProjectFirst)
+@with_store_options
 def compare(
+    where: StoreOptions,
     *,
-    project: p.Project = None,
     first: Annotated[
         str | None,
         typer.Argument(
@@ -249,8 +242,6 @@ def compare(
             autocompletion=runs_here,
         ),
     ] = None,
-    named: p.OfProject = None,
-    place: p.Store = None,
     form: p.Form = "text",
     _debug: p.Debug = False,
 ) -> int:
@@ -267,9 +258,7 @@ def compare(
     from llm_do.cli.actions.records.stored_runs import print_from_store
 
     return print_from_store(
-        project,
-        named,
-        place,
+        where,
         lambda store: compare_runs(store, first, second, as_json=form == "json"),
         verbatim=form == "json",
         title=True,
@@ -277,9 +266,10 @@ def compare(
 
 
 @app.command(cls=ProjectFirst)
+@with_store_options
 def drop(
+    where: StoreOptions,
     *,
-    project: p.Project = None,
     run: Annotated[
         str,
         typer.Argument(
@@ -289,20 +279,19 @@ def drop(
             autocompletion=runs_here,
         ),
     ],
-    named: p.OfProject = None,
-    place: p.Store = None,
     _debug: p.Debug = False,
 ) -> int:
     """End a durable run that waits to be resumed. What it has done on its thread is kept."""
     from llm_do.cli.actions.records import stored_runs as runs
 
-    return runs.print_from_store(project, named, place, lambda store: runs.drop_run(store, run))
+    return runs.print_from_store(where, lambda store: runs.drop_run(store, run))
 
 
 @app.command(cls=ProjectFirst)
+@with_store_options
 def prune(
+    where: StoreOptions,
     *,
-    project: p.Project = None,
     before: Annotated[
         float,
         typer.Option(
@@ -314,8 +303,6 @@ def prune(
         ),
     ],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say how many there are, and delete nothing.")] = False,
-    named: p.OfProject = None,
-    place: p.Store = None,
     _debug: p.Debug = False,
 ) -> int:
     """Delete the record of runs that ended long ago.
@@ -332,9 +319,7 @@ def prune(
     from llm_do.cli.actions.records import stored_runs as runs
 
     return runs.print_from_store(
-        project,
-        named,
-        place,
+        where,
         lambda store: runs.prune_runs(store, before, dry_run=dry_run),
         title=True,
     )

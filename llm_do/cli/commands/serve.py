@@ -21,6 +21,7 @@ def serve(
         typer.Argument(metavar="PROJECT", help="Projects; by default that of the current folder.", show_default=False),
     ] = None,
     *,
+    named: p.OfProject = None,
     port: Annotated[
         int, typer.Option("--port", metavar="N", min=0, max=65535, help="The port; 0 takes a free one.")
     ] = 7878,
@@ -53,6 +54,7 @@ def serve(
 
     return serve_projects(
         projects or [],
+        named,
         port=port,
         open_browser=not no_browser,
         hosts=allow_host or [],

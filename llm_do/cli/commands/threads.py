@@ -10,6 +10,7 @@ from llm_do._startup.plain_commands import LeanGroup
 from llm_do.cli.arguments import parameters as p
 from llm_do.cli.arguments.completions import threads_here
 from llm_do.cli.arguments.project_first import ProjectFirst
+from llm_do.cli.arguments.store_options import StoreOptions, with_store_options
 
 app = typer.Typer(
     cls=LeanGroup,
@@ -31,11 +32,10 @@ Thread = Annotated[
 
 
 @app.command("list", cls=ProjectFirst)
+@with_store_options
 def list_threads(
+    where: StoreOptions,
     *,
-    project: p.Project = None,
-    named: p.OfProject = None,
-    place: p.Store = None,
     user: User = None,
     every_user: Annotated[bool, typer.Option("--all", help="Include the threads of every user.")] = False,
     limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Show at most N threads.")] = 20,
@@ -44,15 +44,11 @@ def list_threads(
 ) -> int:
     """List threads, the most recent first."""
     from llm_do.cli.actions.records import stored_threads as threads
-    from llm_do.cli.arguments.target import project_at
-    from llm_do.linker.sources.project_root import locate_project
 
-    location = locate_project(project_at(project, named, quiet=True))
+    location = where.location(quiet=True)
     as_json, headed = form == "json", threads.is_read_by_person()
     return threads.print_from_store(
-        project,
-        named,
-        place,
+        where,
         lambda store: threads.list_threads(
             store, location, user, every_user=every_user, limit=limit, as_json=as_json, headed=headed
         ),
@@ -61,9 +57,10 @@ def list_threads(
 
 
 @app.command(cls=ProjectFirst)
+@with_store_options
 def show(
+    where: StoreOptions,
     *,
-    project: p.Project = None,
     thread: Annotated[
         str | None,
         typer.Argument(
@@ -73,8 +70,6 @@ def show(
             autocompletion=threads_here,
         ),
     ] = None,
-    named: p.OfProject = None,
-    place: p.Store = None,
     user: User = None,
     limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Show only the latest N messages.")] = 20,
     form: p.Form = "text",
@@ -84,43 +79,37 @@ def show(
     from llm_do.cli.actions.records import stored_threads as threads
 
     return threads.print_from_store(
-        project,
-        named,
-        place,
+        where,
         lambda store: threads.show_thread(store, thread, user, limit=limit, as_json=form == "json"),
         verbatim=form == "json",
     )
 
 
 @app.command(cls=ProjectFirst)
+@with_store_options
 def config(
+    where: StoreOptions,
     *,
-    project: p.Project = None,
     thread: Thread,
-    named: p.OfProject = None,
-    place: p.Store = None,
     user: User = None,
     _debug: p.Debug = False,
 ) -> int:
     """Print a thread's settings as JSON."""
     from llm_do.cli.actions.records import stored_threads as threads
 
-    return threads.print_from_store(
-        project, named, place, lambda store: threads.show_config(store, thread, user), verbatim=True
-    )
+    return threads.print_from_store(where, lambda store: threads.show_config(store, thread, user), verbatim=True)
 
 
 @app.command("set", cls=ProjectFirst)
+@with_store_options
 def set_config(
+    where: StoreOptions,
     *,
-    project: p.Project = None,
     thread: Thread,
     values: Annotated[
         list[str],
         typer.Argument(metavar="KEY=VALUE", help="A setting: JSON or text; an empty value removes it."),
     ],
-    named: p.OfProject = None,
-    place: p.Store = None,
     user: User = None,
     _debug: p.Debug = False,
 ) -> int:
@@ -132,14 +121,10 @@ def set_config(
       llm-do threads set desk-7 model_settings.temperature=0.2
     """
     from llm_do.cli.actions.records import stored_threads as threads
-    from llm_do.cli.arguments.target import project_at
-    from llm_do.linker.sources.project_root import locate_project
 
-    location = locate_project(project_at(project, named, quiet=True))
+    location = where.location(quiet=True)
     return threads.print_from_store(
-        project,
-        named,
-        place,
+        where,
         lambda store: threads.set_config(store, thread, values, user, location),
         verbatim=True,
         create=True,
@@ -147,13 +132,12 @@ def set_config(
 
 
 @app.command(cls=ProjectFirst)
+@with_store_options
 def fork(
+    where: StoreOptions,
     *,
-    project: p.Project = None,
     thread: Thread,
     new: Annotated[str, typer.Argument(metavar="NEW", help="The new thread's id.")],
-    named: p.OfProject = None,
-    place: p.Store = None,
     user: User = None,
     at: Annotated[int | None, typer.Option("--at", metavar="N", min=0, help="Copy only the first N messages.")] = None,
     _debug: p.Debug = False,
@@ -161,16 +145,15 @@ def fork(
     """Start a new thread with the history of another one."""
     from llm_do.cli.actions.records import stored_threads as threads
 
-    return threads.print_from_store(project, named, place, lambda store: threads.fork(store, thread, new, user, at=at))
+    return threads.print_from_store(where, lambda store: threads.fork(store, thread, new, user, at=at))
 
 
 @app.command(cls=ProjectFirst)
+@with_store_options
 def branch(
+    where: StoreOptions,
     *,
-    project: p.Project = None,
     thread: Thread,
-    named: p.OfProject = None,
-    place: p.Store = None,
     user: User = None,
     at: Annotated[int | None, typer.Option("--at", metavar="N", min=0, help="Continue after message N.")] = None,
     to: Annotated[str | None, typer.Option("--to", metavar="MESSAGE", help="Continue after this message.")] = None,
@@ -179,18 +162,15 @@ def branch(
     """Continue from an earlier message. Later messages are kept as a branch. Without options, list the branches."""
     from llm_do.cli.actions.records import stored_threads as threads
 
-    return threads.print_from_store(
-        project, named, place, lambda store: threads.branch(store, thread, user, at=at, to=to)
-    )
+    return threads.print_from_store(where, lambda store: threads.branch(store, thread, user, at=at, to=to))
 
 
 @app.command(cls=ProjectFirst)
+@with_store_options
 def delete(
+    where: StoreOptions,
     *,
-    project: p.Project = None,
     thread: Thread,
-    named: p.OfProject = None,
-    place: p.Store = None,
     user: User = None,
     _debug: p.Debug = False,
 ) -> int:
@@ -200,34 +180,30 @@ def delete(
     """
     from llm_do.cli.actions.records import stored_threads as threads
 
-    return threads.print_from_store(project, named, place, lambda store: threads.delete(store, thread, user))
+    return threads.print_from_store(where, lambda store: threads.delete(store, thread, user))
 
 
 @app.command(cls=ProjectFirst)
+@with_store_options
 def export(
+    where: StoreOptions,
     *,
-    project: p.Project = None,
     thread: Thread,
-    named: p.OfProject = None,
-    place: p.Store = None,
     user: User = None,
     _debug: p.Debug = False,
 ) -> int:
     """Write a thread to stdout, one JSON record a line."""
     from llm_do.cli.actions.records import stored_threads as threads
 
-    return threads.print_from_store(
-        project, named, place, lambda store: threads.export(store, thread, user), verbatim=True
-    )
+    return threads.print_from_store(where, lambda store: threads.export(store, thread, user), verbatim=True)
 
 
 @app.command("import", cls=ProjectFirst)
+@with_store_options
 def import_thread(
+    where: StoreOptions,
     *,
-    project: p.Project = None,
     file: Annotated[str, typer.Argument(metavar="FILE", help="What `export` wrote; - is stdin.")],
-    named: p.OfProject = None,
-    place: p.Store = None,
     user: User = None,
     name: Annotated[str | None, typer.Option("--as", metavar="ID", help="Store the thread under this id.")] = None,
     _debug: p.Debug = False,
@@ -237,9 +213,7 @@ def import_thread(
 
     text = threads.read_export(file)
     return threads.print_from_store(
-        project,
-        named,
-        place,
+        where,
         lambda store: threads.import_thread(store, text, user, name=name, source=file),
         create=True,
     )

@@ -29,7 +29,7 @@ LD702 = Code(
     "error",
     "A toolset's configuration, or the URL of a store, refers to a variable that is set neither in the environment nor "
     "in the project's `.env` or the file that `--env-file` names.",
-    "set it before llm-do starts, or in the project's .env",
+    "set it before llm-do starts, in the project's .env, or in the file that --env-file names",
     wrong='"headers": {"Authorization": "Bearer ${LLM_DO_NO_SUCH_TOKEN}"}',
     right='"headers": {"Authorization": "Bearer ${PATH}"}',
 )

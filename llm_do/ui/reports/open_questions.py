@@ -10,7 +10,7 @@ from llm_do.text.run_ids import short_run_id
 from llm_do.text.sanitizer import sanitize
 from llm_do.ui.terminal.text_width import shorten_middle, text_width
 
-__all__ = ["answer_word", "how_to_answer", "question_rows", "suspension_lines"]
+__all__ = ["answer_word", "how_to_answer", "question_rows", "same_project", "suspension_lines"]
 
 CALL_CHARACTERS = 60
 REASON_CHARACTERS = 100
@@ -45,17 +45,26 @@ def answer_word(question: PendingQuestion) -> str:
     return "repeat" if question.kind == "in_flight" else "TEXT"
 
 
-def how_to_answer(questions: Sequence[PendingQuestion], project: str | None, store: str | None) -> str:
-    """The commands that answer the first of these questions, and continue its run."""
+def same_project(project: str | None, store: str | None, env_file: str | None) -> str:
+    """The options with which another command, in the same folder, finds the same project and store.
+
+    Example:
+        >>> same_project("desk", None, "prod keys.env"), same_project(".", None, None)
+        (" -p desk --env-file 'prod keys.env'", '')
+    """
+    named = {"-p": project if project != "." else None, "--store": store, "--env-file": env_file}
+    return "".join(f" {option} {shlex.quote(value)}" for option, value in named.items() if value)
+
+
+def how_to_answer(questions: Sequence[PendingQuestion], same: str) -> str:
+    """The commands that answer the first of these questions, and continue its run; `same` are options of both."""
     first = questions[0]
-    where = f" -p {shlex.quote(project)}" if project else ""
-    where += f" --store {shlex.quote(store)}" if store else ""
-    answer = f"llm-do approvals answer{where} {shlex.quote(short_id(first))} {answer_word(first)}"
-    return f"Answer: {answer}    Then: llm-do resume{where} {shlex.quote(short_run_id(first.run_id))}"
+    answer = f"llm-do approvals answer{same} {shlex.quote(short_id(first))} {answer_word(first)}"
+    return f"Answer: {answer}    Then: llm-do resume{same} {shlex.quote(short_run_id(first.run_id))}"
 
 
-def suspension_lines(questions: Sequence[PendingQuestion], project: str | None, store: str | None) -> list[str]:
-    """What a run that waits for a person needs."""
+def suspension_lines(questions: Sequence[PendingQuestion], same: str) -> list[str]:
+    """What a run that waits for a person needs; `same` are the options with which commands find its project."""
     needed = "1 answer is" if len(questions) == 1 else f"{len(questions)} answers are"
     rows = [f"  {line}" for line in question_rows(questions)]
-    return [f"{needed} needed; nothing is running now.", *rows, how_to_answer(questions, project, store)]
+    return [f"{needed} needed; nothing is running now.", *rows, how_to_answer(questions, same)]

@@ -29,11 +29,13 @@ class Memory:
         project: The project.
         options: The options of its runs, which may name a thread and a user.
         record: Whether it is kept in a thread.
+        same: Options with which other commands find the same project, for what is suggested.
     """
 
-    def __init__(self, project: Project, options: EntryOptions, *, record: bool) -> None:
+    def __init__(self, project: Project, options: EntryOptions, *, record: bool, same: str) -> None:
         self._project = project
         self._options = options
+        self._same = same
         self._user = options.get("user_id")
         self._requested = options.get("thread_id")
         self._keeps = project.record and record
@@ -78,7 +80,7 @@ class Memory:
         why = "waits for an answer" if found[0].status == "suspended" else "was stopped"
         return (
             f"run {id} on this thread {why}, and no turn can follow before it has ended: "
-            f"continue it with `llm-do resume {id}`, or drop it with `llm-do runs drop {id}`"
+            f"continue it with `llm-do resume{self._same} {id}`, or drop it with `llm-do runs drop{self._same} {id}`"
         )
 
     async def mark(self) -> None:

@@ -15,7 +15,7 @@ from llm_do.cli.actions import failure
 from llm_do.cli.actions.chat.chat_commands import COMMANDS, run_command
 from llm_do.cli.actions.chat.chat_memory import Memory
 from llm_do.cli.actions.run_action import carry_out, open_target, prepare
-from llm_do.cli.actions.run_output import print_errors, print_output, print_summary, result_line
+from llm_do.cli.actions.run_output import print_errors, print_output, print_summary, result_line, same_options
 from llm_do.cli.arguments.run_input import attach_files, first_message, require_text_input
 from llm_do.cli.arguments.target import resolve, say_if_bare
 from llm_do.cli.process import stdin
@@ -113,7 +113,8 @@ class Chat:
         self.project = project
         self.entry = options.entry
         self.session = session
-        self.memory = Memory(project, options.call, record=not options.session.no_record)
+        record = not options.session.no_record
+        self.memory = Memory(project, options.call, record=record, same=same_options(options))
         self.turns: list[ChatInput] = []
         self._output = options.output
         self._no_record = options.session.no_record

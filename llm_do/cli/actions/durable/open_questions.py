@@ -18,10 +18,12 @@ from llm_do.text.sanitizer import sanitize
 from llm_do.text.words import with_count
 from llm_do.ui.approval.frame import Frame
 from llm_do.ui.approval.question import question_of
-from llm_do.ui.reports.open_questions import how_to_answer, question_rows
+from llm_do.ui.reports.open_questions import how_to_answer, question_rows, same_project
 from llm_do.ui.terminal.screen import draws_lines
 
 if TYPE_CHECKING:
+    from llm_do.cli.arguments.store_options import StoreOptions
+    from llm_do.runtime.session.run_options import RuntimeOptions
     from llm_do.threads.sql.sql_store import SqlStore
 
 __all__ = ["answer", "list_pending", "show"]
@@ -32,9 +34,7 @@ WORDS = {"allow": "once", "yes": "once", "no": "deny"}
 _PLAIN = ("agent", "agent_path", "tool_name", "args", "reason", "rule", "description", "diff", "digest", "identical")
 
 
-def list_pending(
-    project: str | None, named: str | None, place: str | None, run: str | None, form: Literal["text", "json"]
-) -> int:
+def list_pending(where: StoreOptions, run: str | None, form: Literal["text", "json"]) -> int:
     """Print the questions that wait for an answer."""
 
     found: list[PendingQuestion] = []
@@ -45,31 +45,32 @@ def list_pending(
             return [json.dumps([each.to_dict() for each in found], ensure_ascii=False)]
         return question_rows(found) or ["no questions"]
 
-    code = print_from_store(project, named, place, lines_of, verbatim=form == "json", title=form == "text")
+    code = print_from_store(where, lines_of, verbatim=form == "json", title=form == "text")
     if found and form == "text":
-        warn(how_to_answer(found, named or project, place))
+        warn(how_to_answer(found, same_project(where.named or where.project, where.store, where.env_file)))
     return code
 
 
-def show(named: str | None, place: str | None, question_id: str) -> int:
+def show(where: StoreOptions, question_id: str, form: Literal["text", "json"]) -> int:
     """Print one question in full."""
 
     async def lines_of(store: SqlStore) -> Sequence[str]:
         row = await find_question(store, question_id)
         question = as_question(row)
+        given: dict[str, Any] | None = json.loads(row.answer) if row.answer is not None else None
+        if form == "json":
+            answered = None if given is None else {**given, "by": row.by, "at": row.answered}
+            return [json.dumps({**question.to_dict(), "answered": answered}, ensure_ascii=False)]
         lines = _question_lines(question)
-        if row.answer is not None:
-            given: dict[str, Any] = json.loads(row.answer)
+        if given is not None:
             text = given.get("text") or given["answer"]
             return [*lines, f"answered: {sanitize(str(text))}, by {sanitize(row.by or 'a person')}"]
         return [*lines, f"answers: {_accepted(question)}"]
 
-    return print_from_store(None, named, place, lines_of)
+    return print_from_store(where, lines_of, verbatim=form == "json")
 
 
-def answer(
-    named: str | None, place: str | None, question_id: str, words: Sequence[str], note: str, *, resume: bool
-) -> int:
+def answer(where: StoreOptions, question_id: str, words: Sequence[str], note: str, *, resume: bool) -> int:
     """Answer a question, and continue its run if that is asked for."""
     found: list[PendingQuestion] = []
 
@@ -88,16 +89,19 @@ def answer(
         if left:
             lines.append(f"{_count(left)} of its run left: {', '.join(map(short_id, left))}")
         elif not resume:
-            lines.append(f"continue the run with: llm-do resume {short_run_id(row.run_id)}")
+            same = same_project(where.named or where.project, where.store, where.env_file)
+            lines.append(f"continue the run with: llm-do resume{same} {short_run_id(row.run_id)}")
         return lines
 
-    code = print_from_store(None, named, place, lines_of)
+    code = print_from_store(where, lines_of)
     if resume and found:
         from llm_do.cli.actions.durable.resume_action import ResumeOptions, start
         from llm_do.cli.arguments.run_options import InputOptions, OutputOptions, SessionOptions
 
-        session = SessionOptions({}, store=place)
-        return start(ResumeOptions(found[0].run_id), InputOptions(named=named), session, OutputOptions())
+        shared: RuntimeOptions = {} if where.env_file is None else {"env_file": where.env_file}
+        session = SessionOptions(shared, store=where.store)
+        target = InputOptions(named=where.named or where.project)
+        return start(ResumeOptions(found[0].run_id), target, session, OutputOptions())
     return code
 
 

@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from llm_do.cli.actions.records.stored_runs import found_run
-from llm_do.cli.arguments.target import project_at
 from llm_do.cli.process.streams import warn
 from llm_do.errors import UsageError
-from llm_do.linker.sources.project_root import locate_project
 from llm_do.text.run_ids import short_run_id
 from llm_do.text.sanitizer import sanitize
 from llm_do.threads.sql.sql_store import SqlStore
 
-__all__ = ["check_html_options", "project_root", "write_page"]
+__all__ = ["check_html_options", "write_page"]
 
 STDOUT = "-"
 """The file name that means stdout."""
@@ -35,13 +33,11 @@ def check_html_options(file: str, *, form: str, types: Sequence[str] | None, req
         check_report_file(Path(file), name="page", option="--html")
 
 
-def project_root(project: str | None, named: str | None) -> Path:
-    """Return the folder of the project that a command names, whose name is what a page calls it."""
-    return locate_project(project_at(project, named, quiet=True)).root.resolve()
-
-
 async def write_page(store: SqlStore, run: str | None, file: str, *, root: Path) -> Sequence[str]:
-    """Write the page of a run, by default the most recent one; the lines are the page if it goes to stdout."""
+    """Write the page of a run, by default the most recent one; the lines are the page if it goes to stdout.
+
+    `root` is the project's folder, whose name is what the page calls it.
+    """
     from llm_do.testing.reports.report_file import write_report
     from llm_do.web.page_file import page_file
     from llm_do.web.run_document import stored_document

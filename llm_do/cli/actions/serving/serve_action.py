@@ -35,6 +35,7 @@ CLOSING = 5
 
 def serve_projects(
     paths: Sequence[str],
+    named: str | None = None,
     *,
     port: int,
     open_browser: bool,
@@ -60,7 +61,7 @@ def serve_projects(
         missing = missing_extra("service", "`llm-do serve`")
         raise UsageError(missing.message, hint=missing.hint) from error
     results = claim_stdout()
-    found = [project_at(path) for path in paths] or [project_at(None)]
+    found = [project_at(path, named) for path in paths] or [project_at(None, named)]
     for path in found:
         admit(path, trust=trust, continues=store is None, env_file=env_file)
     projects = [with_store(_linked(path, env_file), store) for path in found]

@@ -6,29 +6,36 @@ from typing import Annotated, Literal
 
 import typer
 
-from llm_do._startup.plain_commands import LeanCommand
 from llm_do.cli.arguments import parameters as p
+from llm_do.cli.arguments.project_first import ProjectFirst
 
 __all__ = ["app"]
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
-@app.command(cls=LeanCommand)
+@app.command(cls=ProjectFirst)
 def models(
+    *,
+    project: p.Project = None,
     action: Annotated[
         Literal["list", "pull"],
         typer.Argument(metavar="list|pull", help="List available models, or download the local one."),
     ] = "list",
+    named: p.OfProject = None,
+    env_file: p.EnvFile = None,
     everything: Annotated[bool, typer.Option("--all", help="Also list models that can't be used, and why.")] = False,
     form: p.Form = "text",
     _debug: p.Debug = False,
 ) -> int:
     """List available models, or download the local one.
 
+    Those of a project are listed with its aliases, and with the providers whose keys are in its `.env`.
+
     \b
     Examples:
       llm-do models
+      llm-do models examples/support_desk --env-file prod.env
       llm-do models --all
       llm-do models pull
     """
@@ -42,7 +49,7 @@ def models(
         return 0
     from llm_do.models.catalog import available_models, declared_aliases
 
-    environ, aliases = _surroundings()
+    environ, aliases = _surroundings(project, named, env_file)
     found = available_models(environ)
     shown = [info for info in found if everything or info.usable or info.name == "local"]
     shown = [*declared_aliases(aliases, environ), *shown]
@@ -61,19 +68,24 @@ def models(
     return 0
 
 
-def _surroundings() -> tuple[dict[str, str], dict[str, str | list[str]]]:
-    """The environment, with the keys in the `.env` of the current folder's project, and that project's aliases."""
+def _surroundings(
+    project: str | None, named: str | None, env_file: str | None
+) -> tuple[dict[str, str], dict[str, str | list[str]]]:
+    """The environment, with the keys in the named file and a project's `.env`, and that project's aliases."""
     import os
-    from pathlib import Path
 
-    from llm_do.errors import LlmDoError
-    from llm_do.linker.sources.project_root import find_project
+    from llm_do.cli.arguments.target import project_at
+    from llm_do.errors import UsageError
+    from llm_do.linker.sources.project_root import locate_project
     from llm_do.linker.sources.stated_settings import stated_aliases
     from llm_do.models.providers.env_files import keys_of, with_variables
     from llm_do.runtime.record.project_variables import file_variables
 
     try:
-        location = find_project(Path.cwd())
-    except (LlmDoError, OSError):
-        return dict(os.environ), {}
-    return with_variables(os.environ, keys_of(file_variables(location.root))), stated_aliases(location)
+        location = locate_project(project_at(project, named, quiet=True))
+    except UsageError:
+        if project is not None or named is not None:
+            raise
+        location = None
+    root, aliases = (location.root, stated_aliases(location)) if location is not None else (None, {})
+    return with_variables(os.environ, keys_of(file_variables(root, env_file))), aliases
