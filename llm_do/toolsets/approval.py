@@ -38,7 +38,7 @@ class ApprovalToolset(WrapperToolset[Any]):
 
     Args:
         wrapped: The toolset.
-        approvals: A mode, an async callback that asks a person, or a `RunApprovalPolicy`. There is no project to
+        approvals: A mode, a callback that asks a person, or a `RunApprovalPolicy`. There is no project to
             save answers in: a permanent one applies to the session.
         rules: Rules in the format of the manifest's `approvals`.
 

@@ -12,6 +12,7 @@ from typing import Any, cast
 from pydantic_ai import ModelRetry, RunContext, StructuredDict
 from pydantic_ai.capabilities import NativeTool
 
+from llm_do.concurrency.worker_threads import call_function
 from llm_do.models.history_window import whole_history
 from llm_do.project.agent_spec import SKILLS, AgentSpec, ServerSideTool, skills_of
 from llm_do.project.functions import context_deps
@@ -33,8 +34,7 @@ def instructions_of(spec: AgentSpec) -> Any:
 
         async def called(ctx: RunContext[Any]) -> str:
             with whole_history():
-                text = _call_instructions(function, spec.name, ctx)
-                return await text if inspect.isawaitable(text) else text
+                return await call_function(function, *_instructions_arguments(function, spec.name, ctx))
 
         return called
     if spec.template:
@@ -64,20 +64,20 @@ def _loads_skills(tool: FixedTool) -> bool:
     return traits is not None and (traits.toolset, traits.tool) == (SKILLS, "load_skill")
 
 
-def _call_instructions(function: Callable[..., Any], name: str, run: RunContext[Any]) -> Any:
-    """Call an instructions function with the argument it accepts: none, the agent's name, or a context."""
+def _instructions_arguments(function: Callable[..., Any], name: str, run: RunContext[Any]) -> tuple[object, ...]:
+    """Return the argument that an instructions function accepts, if any: the agent's name, or a context."""
     parameters = [
         parameter
         for parameter in inspect.signature(function).parameters.values()
         if parameter.default is parameter.empty and parameter.kind in (0, 1)
     ]
     if not parameters:
-        return function()
+        return ()
     first = parameters[0]
     if "RunContext" in str(first.annotation):
-        return function(in_call(run) if context_deps(function) == "call" else run)
+        return (in_call(run) if context_deps(function) == "call" else run,)
     takes_context = "Context" in str(first.annotation) or first.name in ("ctx", "context")
-    return function(current_call() if takes_context else name)
+    return (current_call() if takes_context else name,)
 
 
 def _output_schema(spec: AgentSpec) -> dict[str, Any] | None:

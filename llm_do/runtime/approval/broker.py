@@ -6,7 +6,6 @@ Whether a call needs approval is decided in `llm_do.policy.decision`.
 from __future__ import annotations
 
 import asyncio
-import inspect
 import itertools
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from llm_do._startup.frozen import frozen
 from llm_do.concurrency.run_end import reraise_if_cancelled
+from llm_do.concurrency.worker_threads import call_function
 from llm_do.policy.values import Decision, ToolCallInfo
 from llm_do.text.exception_text import exception_text
 
@@ -113,9 +113,9 @@ class ApprovalDecision:
     pattern: str | None = None
 
 
-ApprovalCallback: TypeAlias = Callable[[ApprovalRequest], Awaitable[ApprovalDecision]]
-"""Puts a question to a person. If it raises, or returns anything but an `ApprovalDecision`, the call is denied as one
-about which no one could be asked."""
+ApprovalCallback: TypeAlias = Callable[[ApprovalRequest], Awaitable[ApprovalDecision] | ApprovalDecision]
+"""Puts a question to a person; unless it is async, in a worker thread. If it raises, or returns anything but an
+`ApprovalDecision`, the call is denied as one about which no one could be asked."""
 
 
 @frozen
@@ -286,7 +286,7 @@ class Broker:
         waiting = sum(len(line.waiting) for line in self._lines.values())
         request = replace(request, number=self._answered + 1, total=self._answered + max(waiting, 1))
         try:
-            answer = await _call(self.callback, request)
+            answer = await call_function(self.callback, request)
         except BaseException as error:  # noqa: BLE001 (a callback that fails allows nothing)
             reraise_if_cancelled(error)
             answer = ApprovalDecision("unanswered", note=f"asking failed, {exception_text(error)}")
@@ -315,9 +315,3 @@ class Broker:
 
 def _is_text(value: object) -> bool:
     return isinstance(value, str)
-
-
-async def _call(callback: Callable[..., object], request: ApprovalRequest) -> object:
-    """What a callback returns; it is a project's code, so it may be anything."""
-    answer = callback(request)
-    return await answer if inspect.isawaitable(answer) else answer

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import field
 from typing import TypeAlias
 
 from llm_do._startup.frozen import frozen
+from llm_do.concurrency.worker_threads import call_function
 from llm_do.errors import ToolError
 
 __all__ = ["AskUser", "NoAnswerError", "UserQuestion", "ask_person"]
@@ -37,15 +37,16 @@ class UserQuestion:
     run_id: str = ""
 
 
-AskUser: TypeAlias = Callable[[UserQuestion], Awaitable[str]]
-"""Asks a person a question and returns the answer's text; an exception becomes a failed result."""
+AskUser: TypeAlias = Callable[[UserQuestion], Awaitable[str] | str]
+"""Asks a person a question and returns the answer's text, in a worker thread unless it is async; an exception becomes a
+failed result."""
 
 
 async def ask_person(callback: AskUser, question: UserQuestion, turn: asyncio.Lock) -> str:
     """Ask a person, after all earlier questions."""
     async with turn:
         try:
-            answer = await _call(callback, question)
+            answer = await call_function(callback, question)
         except ToolError:
             raise
         except Exception as error:
@@ -53,9 +54,3 @@ async def ask_person(callback: AskUser, question: UserQuestion, turn: asyncio.Lo
     if not isinstance(answer, str):
         raise NoAnswerError("the person gave no answer")
     return answer
-
-
-async def _call(callback: Callable[..., object], question: UserQuestion) -> object:
-    """Call a callback, which may be async or not, and return whatever it answers."""
-    answer = callback(question)
-    return await answer if inspect.isawaitable(answer) else answer

@@ -53,7 +53,7 @@ class ApprovalOptions(TypedDict, total=False):
     approvals: Annotated[
         "ApprovalMode | ApprovalCallback | RunApprovalPolicy | None",
         Option(
-            "`prompt`, `approve_all`, `reject_all`, an async callback, or a `RunApprovalPolicy`. In mode `prompt`"
+            "`prompt`, `approve_all`, `reject_all`, a callback, or a `RunApprovalPolicy`. In mode `prompt`"
             " without a callback, a call that needs approval is denied."
         ),
     ]
@@ -104,7 +104,7 @@ class PlayOptions(TypedDict, total=False):
     ]
     ask_user: Annotated[
         "AskUser | None",
-        Option("Async callback that puts an agent's question (`ask_user`) to a person and returns the answer."),
+        Option("Callback that puts an agent's question (`ask_user`) to a person and returns the answer."),
     ]
 
 
