@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from typing import Any
+from typing import Any, ClassVar, Literal, get_args, get_type_hints
 
 import pytest
 from pydantic_ai import RunContext
 from pydantic_ai.exceptions import ApprovalRequired
 
 from llm_do import ApprovalDecision, CallContext, Runtime, Toolkit, tool
-from llm_do.runtime.record.events.event import EVENT_TYPES
+from llm_do.runtime.record.events.event import EVENT_TYPES, Event
 from llm_do.threads import ObservationManager, memory_store
 from tests.support.history import results_of, strict
 from tests.support.nested import add, three_deep
@@ -331,3 +331,8 @@ def test_the_result_of_a_call_says_what_was_decided_about_it_and_why() -> None:
     assert results["add"]["rule"] == "add"
     assert "the rule add" in results["add"]["reason"]
     assert results["nothing"] is None
+
+
+@pytest.mark.parametrize("kind", get_args(Event), ids=lambda kind: kind.type)
+def test_the_type_of_an_event_is_one_literal_for_type_checkers_too(kind: Any) -> None:
+    assert get_type_hints(kind)["type"] == ClassVar[Literal[kind.type]]

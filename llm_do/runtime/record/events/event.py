@@ -64,7 +64,7 @@ Event: TypeAlias = (
     | UsageEvent
     | WarningEvent
 )
-"""Any event of a run; distinguish them by `type`."""
+"""Any event of a run; distinguish them by `type`, which type checkers understand too."""
 
 EVENT_TYPES: tuple[str, ...] = tuple(kind.type for kind in get_args(Event))
 """The `type` of every event."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from llm_do._startup.frozen import frozen
 from llm_do.runtime.record.events.event_base import EventBase
@@ -22,7 +22,7 @@ class ModelRequestEvent(EventBase):
         purpose: `step` for an agent's request, `summary` for one that shortens its history.
     """
 
-    type: ClassVar[str] = "model_request"
+    type: ClassVar[Literal["model_request"]] = "model_request"
     model: str
     request: int
     attempt: int
@@ -40,7 +40,7 @@ class HookEvent(EventBase):
         replacement: The response, the changed settings, or those of the messages that the history doesn't have.
     """
 
-    type: ClassVar[str] = "hook"
+    type: ClassVar[Literal["hook"]] = "hook"
     hook: str
     request: int
     replaced: str
@@ -60,7 +60,7 @@ class RetryEvent(EventBase):
         model: The next model of the agent's list, which is asked now; None if the same one is asked again.
     """
 
-    type: ClassVar[str] = "retry"
+    type: ClassVar[Literal["retry"]] = "retry"
     attempt: int
     delay: float
     error: str
@@ -79,7 +79,7 @@ class UsageEvent(EventBase):
         purpose: As in `model_request`.
     """
 
-    type: ClassVar[str] = "usage"
+    type: ClassVar[Literal["usage"]] = "usage"
     usage: Mapping[str, Any]
     model: str = ""
     request: int = 0
@@ -95,7 +95,7 @@ class TextEvent(EventBase):
         text: The piece.
     """
 
-    type: ClassVar[str] = "text"
+    type: ClassVar[Literal["text"]] = "text"
     text: str
 
 
@@ -107,7 +107,7 @@ class TextDoneEvent(EventBase):
         text: The complete text.
     """
 
-    type: ClassVar[str] = "text_done"
+    type: ClassVar[Literal["text_done"]] = "text_done"
     text: str
 
 
@@ -119,5 +119,5 @@ class ThinkingEvent(EventBase):
         text: The complete text.
     """
 
-    type: ClassVar[str] = "thinking"
+    type: ClassVar[Literal["thinking"]] = "thinking"
     text: str

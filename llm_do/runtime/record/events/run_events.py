@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from llm_do._startup.frozen import frozen
 from llm_do.runtime.record.events.event_base import EventBase
@@ -36,7 +36,7 @@ class RunStartedEvent(EventBase):
         input: Its input, as JSON data.
     """
 
-    type: ClassVar[str] = "run_started"
+    type: ClassVar[Literal["run_started"]] = "run_started"
     entry: str
     input: Any
 
@@ -50,7 +50,7 @@ class RunResumedEvent(EventBase):
         steps: How many steps were finished before.
     """
 
-    type: ClassVar[str] = "run_resumed"
+    type: ClassVar[Literal["run_resumed"]] = "run_resumed"
     attempt: int
     steps: int
 
@@ -64,7 +64,7 @@ class RunFinishedEvent(EventBase):
         output: Its output, as JSON data.
     """
 
-    type: ClassVar[str] = "run_finished"
+    type: ClassVar[Literal["run_finished"]] = "run_finished"
     status: str
     output: Any
 
@@ -78,7 +78,7 @@ class RunFailedEvent(EventBase):
         error: `type`, `message`, `agent_path`; `file`, `line`, `hint` where known.
     """
 
-    type: ClassVar[str] = "run_failed"
+    type: ClassVar[Literal["run_failed"]] = "run_failed"
     status: str
     error: Mapping[str, Any]
 
@@ -92,7 +92,7 @@ class CallStartedEvent(EventBase):
         label: What the caller's code tells the call apart by; empty if it doesn't say.
     """
 
-    type: ClassVar[str] = "call_started"
+    type: ClassVar[Literal["call_started"]] = "call_started"
     input: Any
     label: str = ""
 
@@ -106,7 +106,7 @@ class CallFinishedEvent(EventBase):
         output: What it returned, as JSON data; None when it ended early.
     """
 
-    type: ClassVar[str] = "call_finished"
+    type: ClassVar[Literal["call_finished"]] = "call_finished"
     status: str
     output: Any
 
@@ -121,7 +121,7 @@ class HandoffEvent(EventBase):
         reason: The model's reason.
     """
 
-    type: ClassVar[str] = "handoff"
+    type: ClassVar[Literal["handoff"]] = "handoff"
     source: str
     target: str
     reason: str
@@ -142,7 +142,7 @@ class GuardEvent(EventBase):
         replacement: What the agent got, or returned, instead.
     """
 
-    type: ClassVar[str] = "guard"
+    type: ClassVar[Literal["guard"]] = "guard"
     guard: str
     side: str
     replacement: Any
@@ -156,5 +156,5 @@ class WarningEvent(EventBase):
         message: A sentence.
     """
 
-    type: ClassVar[str] = "warning"
+    type: ClassVar[Literal["warning"]] = "warning"
     message: str

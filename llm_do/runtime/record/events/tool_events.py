@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from llm_do._startup.frozen import frozen
 from llm_do.runtime.record.events.event_base import EventBase
@@ -21,7 +21,7 @@ class ToolCallEvent(EventBase):
         args: The arguments as the model wrote them; text if they aren't JSON.
     """
 
-    type: ClassVar[str] = "tool_call"
+    type: ClassVar[Literal["tool_call"]] = "tool_call"
     tool_name: str
     tool_call_id: str
     args: Any
@@ -39,7 +39,7 @@ class ApprovalRequestedEvent(EventBase):
         reason: Why the call needs approval.
     """
 
-    type: ClassVar[str] = "approval_requested"
+    type: ClassVar[Literal["approval_requested"]] = "approval_requested"
     tool_call_id: str
     tool_name: str
     args: Any
@@ -58,7 +58,7 @@ class ApprovalResolvedEvent(EventBase):
         by: `person`; `remembered` if an earlier answer covers it; `cancelled` if the run ended while it waited.
     """
 
-    type: ClassVar[str] = "approval_resolved"
+    type: ClassVar[Literal["approval_resolved"]] = "approval_resolved"
     tool_call_id: str
     tool_name: str
     decision: str
@@ -84,7 +84,7 @@ class ToolResultEvent(EventBase):
             decided; None if the call ended before that.
     """
 
-    type: ClassVar[str] = "tool_result"
+    type: ClassVar[Literal["tool_result"]] = "tool_result"
     tool_name: str
     tool_call_id: str
     status: str
@@ -107,7 +107,7 @@ class StateChangedEvent(EventBase):
         states: All unlocked states.
     """
 
-    type: ClassVar[str] = "state_changed"
+    type: ClassVar[Literal["state_changed"]] = "state_changed"
     toolkit: str
     updates: Any
     states: Any
