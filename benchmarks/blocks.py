@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from benchmarks.measure import Figure, as_a_service
 from benchmarks.threads import turns
 from llm_do.threads import ConversationManager, SqliteStore
@@ -20,6 +22,7 @@ ROWS = 600_000
 AGENTS = 2_000
 TOOLS = 1_000
 MESSAGES = 5_000
+RECORDS = 100_000
 SERVER_ROWS = 80_000
 """Rows of a server's answer, which is ten million bytes with them, as text and as data."""
 
@@ -29,6 +32,30 @@ ROUNDS = 3
 def rows() -> list[dict[str, Any]]:
     """Return many rows."""
     return [{"id": number, "name": f"row {number}", "good": True, "share": number / 3} for number in range(ROWS)]
+
+
+class Row(BaseModel):
+    """A row of a table."""
+
+    id: int
+    name: str
+    good: bool = True
+
+
+class Table(BaseModel):
+    """A table, as tools and functions return it."""
+
+    rows: list[Row]
+
+
+def table() -> Table:
+    """Return a table."""
+    return Table(rows=[Row(id=number, name=f"row {number}") for number in range(RECORDS)])
+
+
+def function(input: object, ctx: object) -> Table:
+    """Return a table to the program."""
+    return table()
 
 
 async def many(input: object, ctx: Any) -> int:
@@ -67,8 +94,12 @@ def main() -> list[Figure]:
     """Measure the longest blocks, in ms; the shortest of a few measurements, to which other programs add."""
     with tempfile.TemporaryDirectory() as folder, as_a_service():
         result = runtime_of([agent("main", script(call("rows"), "done"), tools=[rows])], root=Path(folder))
+        models = runtime_of([agent("main", script(call("table"), "done"), tools=[table])], root=Path(folder))
+        functions = runtime_of([], function, options={"store": SqliteStore(Path(folder) / "runs.db"), "record": True})
         agents = runtime_of([agent("worker", script("done"))], many)
         one = min(asyncio.run(_block(result)) for _ in range(ROUNDS))
+        as_models = min(asyncio.run(_block(models)) for _ in range(ROUNDS))
+        as_output = min(asyncio.run(_block(functions)) for _ in range(ROUNDS))
         other = min(asyncio.run(_block(agents)) for _ in range(ROUNDS))
         third = min(
             asyncio.run(_block(runtime_of([agent("main", script(call("tool_1", path="x"), "done"), tools=tools())])))
@@ -79,6 +110,8 @@ def main() -> list[Figure]:
     return [
         Figure(f"longest block, a thread of {MESSAGES} messages", fourth, 50, "ms"),
         Figure(f"longest block, {ROWS} rows", one, 50, "ms"),
+        Figure(f"longest block, a model of {RECORDS} rows", as_models, 50, "ms"),
+        Figure(f"longest block, a function's {RECORDS} rows", as_output, 50, "ms"),
         Figure(f"longest block, {AGENTS} agents at once", other, 50, "ms"),
         Figure(f"longest block, an agent of {TOOLS} tools", third, 50, "ms"),
         Figure(f"longest block, {SERVER_ROWS} rows of an MCP server", fifth, 50, "ms"),

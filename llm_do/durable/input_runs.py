@@ -102,7 +102,7 @@ class InputRuns:
 
     async def _begin(self, claim: ClaimedInput) -> RunResult | None:
         try:
-            value = entry_input(self._entry, json.loads(self._seal.open(claim.data)))
+            value = await entry_input(self._entry, json.loads(self._seal.open(claim.data)))
         except InputError as error:
             return await self._end(claim.run_id, error, "invalid")
         beginning = replace(self._beginning, input=to_json_data(value)).to_text()

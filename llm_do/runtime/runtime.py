@@ -299,7 +299,7 @@ class Runtime(ProjectSession):
         if run_id is not None and self.config.durable and await find_run(self, run_id) is not None:
             return await self.execute_again(run_id, subscription=subscription, deps=deps)
         chosen = entry_for(self.project, self.registry, entry, history, before.active_agent)
-        value = entry_input(chosen, self.project.entry.args if input is None and entry is None else input)
+        value = await entry_input(chosen, self.project.entry.args if input is None and entry is None else input)
         run = new_run(
             self,
             run_id or uuid.uuid4().hex,

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from llm_do.text.words import with_article
 
-__all__ = ["NotDataError", "arguments_data", "check_awaited", "plain_data", "to_json_data"]
+__all__ = ["NotDataError", "arguments_data", "check_awaited", "fields_data", "plain_data", "to_json_data"]
 
 
 class NotDataError(TypeError):
@@ -34,15 +34,23 @@ def plain_data(value: Any, *, strict: bool = False) -> Any:
     if value is None or isinstance(value, bool | int):
         return value
     # Imported here: it brings PydanticAI along, which numbers don't need.
-    from llm_do.text.surrogates import replace_surrogates, replace_surrogates_in_data
+    from llm_do.text.surrogates import replace_surrogates
 
     if isinstance(value, str):
         return replace_surrogates(value if type(value) is str else str.__str__(value))
-    fallback = _content if strict else str
-    try:
-        return replace_surrogates_in_data(_jsonable(value, fallback))
-    except UnicodeEncodeError:
-        return _jsonable(replace_surrogates_in_data(value), fallback)
+    return _without_surrogates(value, _content if strict else str)
+
+
+def fields_data(
+    value: Any, *, include: set[str] | None = None, exclude: set[str] | None = None, strict: bool = False
+) -> Any:
+    """Like `to_json_data`, of some of a record's fields only.
+
+    Example:
+        >>> fields_data({"a": 1, "b": 2}, include={"a"})
+        {'a': 1}
+    """
+    return _writable(_without_surrogates(value, _content if strict else str, include=include, exclude=exclude))
 
 
 def arguments_data(value: Any) -> Mapping[str, Any]:
@@ -51,10 +59,19 @@ def arguments_data(value: Any) -> Mapping[str, Any]:
     return data if isinstance(data, dict) else {"value": data}  # pyright: ignore[reportUnknownVariableType]
 
 
-def _jsonable(value: Any, fallback: Callable[[Any], str]) -> Any:
+def _without_surrogates(value: Any, fallback: Callable[[Any], str], **fields: Any) -> Any:
+    from llm_do.text.surrogates import replace_surrogates_in_data
+
+    try:
+        return replace_surrogates_in_data(_jsonable(value, fallback, **fields))
+    except UnicodeEncodeError:
+        return _jsonable(replace_surrogates_in_data(value), fallback, **fields)
+
+
+def _jsonable(value: Any, fallback: Callable[[Any], str], **fields: Any) -> Any:
     from pydantic_core import to_jsonable_python
 
-    return to_jsonable_python(value, fallback=fallback, bytes_mode="base64", serialize_unknown=True)
+    return to_jsonable_python(value, fallback=fallback, bytes_mode="base64", serialize_unknown=True, **fields)
 
 
 _ADDRESS = re.compile(r"<.*\bat 0x[0-9a-fA-F]+\b.*>", re.DOTALL)

@@ -20,14 +20,15 @@ from llm_do.runtime.record.recording import RecordedRun, ThreadConfig, ThreadVie
 from llm_do.runtime.record.redaction import Redactor
 from llm_do.runtime.record.results import Usage
 from llm_do.runtime.record.store.opened_runs import OpenedRun
-from llm_do.runtime.record.store.store_writes import Batch, EventRow, PendingWrites, RunEnd, RunTotals
+from llm_do.runtime.record.store.store_writes import Batch, PendingWrites, RunEnd, RunTotals
 from llm_do.runtime.record.thread_store import ThreadStore
 from llm_do.threads.batch_writer import BatchWriter
+from llm_do.threads.event_queue import EventQueue
 from llm_do.threads.exchange_log import ExchangeLog
 from llm_do.threads.expiry import ThreadExpiry
 from llm_do.threads.message_log import MessageLog
 from llm_do.threads.sql.store_errors import LostStoreError
-from llm_do.threads.store.codec import event_text, state_text
+from llm_do.threads.store.codec import state_text
 from llm_do.threads.store.usable_history import usable_part
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class StoreRecording:
         self._sent_toolkits: Mapping[str, ToolkitState] = {}
         self._log = MessageLog(thread, self.history, self._redact) if thread is not None else None
         self._unsaved: Sequence[ModelMessage] | None = None
-        self._events: list[EventRow] = []
+        self._events = EventQueue(redact)
         self._steps: list[StepRow] = []
         self._questions: list[QuestionRow] = []
         self._attempt = attempt
@@ -135,7 +136,7 @@ class StoreRecording:
         """Queue an event for the journal without waiting for it to be written."""
         if event.type in TRANSIENT:
             return
-        self._events.append(self._row(event))
+        self._events.add(event)
         if isinstance(event, UsageEvent):
             self._exchanges.count(event)
         if self._attempt:
@@ -212,6 +213,7 @@ class StoreRecording:
 
     async def _stop(self, status: str) -> None:
         await self._writer.stop()
+        await self._events.write_large()
         await self._store.stop_run(self._batch(), status)
         self._deliver()
 
@@ -241,7 +243,8 @@ class StoreRecording:
         if self._fault is None:
             state = self._changed(state_text(self._run.thread.state, ""), self._state)
             user = self._changed(state_text(self._run.user.state, ""), self._user_state)
-        self._events.append(self._row(event))
+        self._events.add(event)
+        await self._events.write_large()
         ending = RunEnd(
             batch=replace(self._batch(), draft=None),
             status=status,
@@ -293,9 +296,6 @@ class StoreRecording:
         carried = {**self._opened.thread.carried, "active": active}
         return None if carried == {"active": None, **self._opened.thread.carried} else json.dumps(carried)
 
-    def _row(self, event: Event) -> EventRow:
-        return EventRow(event.seq, event.time, event.type, event_text(event.to_dict(), self._redact))
-
     def _changed(self, now: str, before: str) -> str | None:
         return None if now == before else now
 
@@ -305,10 +305,11 @@ class StoreRecording:
             messages, self._unsaved = self._unsaved, None
             if self._log is not None:
                 await self._log.track(messages, exact=False)
+        await self._events.write_large()
         return self._batch()
 
     def _batch(self) -> Batch:
-        events, self._events = self._events, []
+        events = self._events.take()
         steps, self._steps = self._steps, []
         questions, self._questions = self._questions, []
         self._in_batch = len(self._undelivered)
@@ -368,7 +369,7 @@ class StoreRecording:
         """Queue a batch again; if it can never be written, the end of the run reports the error."""
         if isinstance(error, LostStoreError):
             self._lost = error
-        self._events[:0] = batch.events
+        self._events.put_back(batch.events)
         self._exchanges.put_back(batch.exchanges, batch.spent)
         self._sent_usage = None
         self._steps[:0] = batch.steps

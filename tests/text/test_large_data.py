@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from llm_do.text import large_data
 from llm_do.text.json_data import NotDataError, to_json_data
-from llm_do.text.large_data import is_large, json_parts, text_parts
+from llm_do.text.large_data import conversion
+from llm_do.text.large_data.conversion import is_large, json_parts, text_parts
 from tests.support.tables import each_row
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | st.binary(max_size=5)
@@ -25,23 +25,23 @@ VALUES: Any = st.recursive(
 @pytest.mark.slow
 @given(VALUES, st.integers(2, 12))
 def test_parts_make_the_same_json(value: Any, nodes: int) -> None:
-    before = large_data._NODES, large_data._CHARACTERS
-    large_data._NODES, large_data._CHARACTERS = nodes, nodes * 2
+    before = conversion._NODES, conversion._CHARACTERS
+    conversion._NODES, conversion._CHARACTERS = nodes, nodes * 2
     try:
         text = "".join(json_parts(value))
     finally:
-        large_data._NODES, large_data._CHARACTERS = before
+        conversion._NODES, conversion._CHARACTERS = before
     assert json.loads(text) == json.loads(json.dumps(to_json_data(value)))
 
 
 @given(st.text(st.sampled_from(["a", "\ud83d", "\ude00", "é", "\ud800"]), max_size=12), st.integers(1, 4))
 def test_parts_of_a_text_never_split_a_character(text: str, characters: int) -> None:
-    before = large_data._CHARACTERS
-    large_data._CHARACTERS = characters
+    before = conversion._CHARACTERS
+    conversion._CHARACTERS = characters
     try:
         assert "".join(text_parts(text)) == to_json_data(text)
     finally:
-        large_data._CHARACTERS = before
+        conversion._CHARACTERS = before
 
 
 @each_row(

@@ -105,7 +105,7 @@ async def run_agent(ctx: CallContext, history: Sequence[ModelMessage], *, listed
                 if failure is error:
                     raise
                 raise failure from error
-        return scope.returns(output)
+        return await scope.returns(output)
 
 
 async def _output(

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from llm_do._startup.frozen import frozen
+from llm_do.concurrency.large_values import json_data
 from llm_do.concurrency.run_end import RunEndSignal
 from llm_do.errors import DepthLimitError, EntryError, InputError, LlmDoError, Status
 from llm_do.project.faults import DATA_HINT, not_data_error
@@ -113,7 +114,7 @@ class CallScope:
         self._token: Token[CallContext] | None = None
         self._approvals: Token[CallApprovals | None] | None = None
 
-    def returns(self, output: Any, function: Callable[..., Any] | None = None) -> Any:
+    async def returns(self, output: Any, function: Callable[..., Any] | None = None) -> Any:
         """Keep what the call returns as JSON data, and return it.
 
         Code that calls code may pass on any object, such as a connection. What a run returns must be data, and a
@@ -127,7 +128,7 @@ class CallScope:
         is_result = ctx.parent is None or ctx.parent.frame.config.is_root
         try:
             check_awaited(output)
-            self._output = to_json_data(output, strict=is_result)
+            self._output = await json_data(output, strict=is_result)
         except NotDataError as error:
             raise not_data_error(ctx.frame.config.name, error, function, ctx.run.root, ctx.path) from None
         except Exception as error:
@@ -137,10 +138,12 @@ class CallScope:
                 hint=DATA_HINT,
                 agent_path=ctx.path,
             ) from error
+        if is_result:
+            ctx.run.returned = (output, self._output)
         return output
 
     async def __aenter__(self) -> CallScope:
-        shown = input_data(self.ctx.frame.input, self.ctx.path)
+        shown = await input_data(self.ctx.frame.input, self.ctx.path)
         self._token = CURRENT_CALL.set(self.ctx)
         self._approvals = CURRENT_APPROVALS.set(self.ctx.frame.approvals)
         emit(self.ctx, CallStartedEvent, input=shown, label=self.ctx.frame.config.label)
@@ -189,10 +192,10 @@ class CallScope:
         return ErrorRecord.of(error, ctx.path, root=ctx.run.root, raised_by=raised_by)
 
 
-def input_data(value: BaseModel, path: str) -> Any:
+async def input_data(value: BaseModel, path: str) -> Any:
     """An input as JSON data, for events."""
     try:
-        return to_json_data(value)
+        return await json_data(value)
     except Exception as error:
         raise InputError(
             f"the input of {path} can't be written as JSON data: {exception_text(error)}",

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import builtins
 import inspect
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter
 
+from llm_do.concurrency.large_values import json_data
 from llm_do.concurrency.run_end import reraise_if_cancelled
 from llm_do.concurrency.worker_threads import call_function
 from llm_do.errors import EntryError, RunError
@@ -45,7 +45,7 @@ async def run_function_step(
 async def run_code_step(ctx: CallContext, name: str, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """Run code that `ctx.step` was given: once over all attempts at a durable run."""
     if ctx.run.durable is None:
-        return _read(function, _data(ctx, name, await call_function(function, *args)))
+        return _read(function, await _data(ctx, name, await call_function(function, *args)))
     key = ctx.run.durable.log.numbered(f"{ctx.call_id}/s/{name}/{digest(to_json_data(args))[:16]}")
     return await _run_step(
         ctx,
@@ -91,7 +91,7 @@ async def _run_step(
     failed: Exception | None = None
     with busy(ctx), inner_calls(key) as aftermath.inner:
         try:
-            ended["result"] = _data(ctx, ctx.frame.config.name, await run())
+            ended["result"] = await _data(ctx, ctx.frame.config.name, await run())
         except Exception as error:  # noqa: BLE001 (it is raised once it is kept)
             reraise_if_cancelled(error)
             failed = error
@@ -150,9 +150,9 @@ def _returns_nothing(function: Callable[..., Any]) -> bool:
         return False
 
 
-def _data(ctx: CallContext, name: str, value: object) -> Any:
+async def _data(ctx: CallContext, name: str, value: object) -> Any:
     try:
-        return json.loads(json.dumps(to_json_data(value, strict=True)))
+        return await json_data(value, strict=True)
     except (TypeError, ValueError) as error:
         raise EntryError(
             f"{name} returned a {type(value).__name__}, which can't be kept as JSON data",

@@ -48,7 +48,7 @@ async def call_by_name(ctx: CallContext, name: str, value: object, label: str = 
                 child = _child(ctx, str(name), CallSite.in_code(ctx, str(name), value), tool.input, Turn())
                 async with CallScope(child) as scope:
                     run = partial(tool.run, ctx, child)
-                    return scope.returns(await run_function_step(child, run, run, repeatable=tool.repeatable))
+                    return await scope.returns(await run_function_step(child, run, run, repeatable=tool.repeatable))
         known = [*ctx.runtime.registry, *toolset_tool_names(ctx)]
         hint = did_you_mean(str(name), known) or "Known names: " + ", ".join(known)
         unknown = RunError(f"nothing is registered under the name {name!r}", hint=hint, agent_path=ctx.path)
@@ -88,7 +88,7 @@ async def invoke(
             function = function_call(found, value, ctx)
             child = _child(ctx, found.name, site, function.input, turn)
             async with CallScope(child) as scope:
-                return scope.returns(await _run_function(function, child), function.function)
+                return await scope.returns(await _run_function(function, child), function.function)
         raise RunError(
             f"{found.name!r} is a {found.kind}, which can't be called by itself",
             hint="Call one of its tools by its own name, or list it in an agent.",
@@ -108,7 +108,7 @@ async def _call_flow(found: Registered, value: object, ctx: CallContext, site: C
     child = _child(ctx, found.name, site, input, turn)
     async with CallScope(child) as scope:
         try:
-            return scope.returns(await run_flow(flow, input, child))
+            return await scope.returns(await run_flow(flow, input, child))
         finally:
             if site.position:
                 ctx.frame.text = child.frame.text

@@ -57,6 +57,7 @@ class RunState:
         recorded_errors: The records in `errors`, by the identity of their exceptions.
         deps: The dependencies that it was given, for the agents that declare their type.
         end_signal: What ended the run, kept in case the project's code swallows the exception.
+        returned: What its entry returned, and the same as JSON data.
         loop: The event loop it runs in.
     """
 
@@ -88,6 +89,7 @@ class RunState:
     recorded_errors: dict[int, ErrorRecord] = field(default_factory=dict[int, ErrorRecord])
     deps: object = None
     end_signal: RunEndSignal | None = None
+    returned: tuple[Any, Any] = (None, None)
     loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
     _conversations: int = 0
     _conversation: int = 0

@@ -134,7 +134,7 @@ class FlowEntry:
         """Run the flow."""
         ctx.frame.begin_turn(self.history, self.active)
         async with CallScope(ctx, listed=False) as scope:
-            return scope.returns(await run_flow(self.flow, input, ctx))
+            return await scope.returns(await run_flow(self.flow, input, ctx))
 
 
 ConversationEntry: TypeAlias = AgentEntry | FlowEntry
@@ -180,7 +180,7 @@ class FunctionEntry:
             except BaseException as error:
                 reraise_if_cancelled(error)
                 raise entry_error(self.name, error, ctx) from error
-            return scope.returns(output, self.function)
+            return await scope.returns(output, self.function)
 
     def _argument(self, input: BaseModel) -> object:
         """The input as the function takes it: as text, if its parameter is annotated with `str`."""
@@ -250,14 +250,14 @@ def entry_for(
     )
 
 
-def entry_input(entry: Entry, value: object) -> BaseModel:
+async def entry_input(entry: Entry, value: object) -> BaseModel:
     """Validate an entry's input and check that events can show it; None means no fields, if none is required."""
     if value is None:
         if any(info.is_required() for info in entry.input_model.model_fields.values()):
             raise InputError(f"{entry.name} needs an input", hint=f"It takes {describe_input(entry.input_model)}.")
         value = {}
     made = to_input(entry.input_model, value)
-    input_data(made, entry.name)
+    await input_data(made, entry.name)
     return made
 
 

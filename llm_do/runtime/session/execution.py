@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from llm_do._startup.frozen import frozen
 from llm_do.concurrency.event_loops import cancel_and_wait
+from llm_do.concurrency.large_values import json_data
 from llm_do.concurrency.run_end import RunEndSignal, reraise_if_cancelled
 from llm_do.errors import (
     ReplayError,
@@ -133,7 +134,7 @@ class Execution:
         path = "" if isinstance(entry, AgentEntry | NamedEntry) else entry.name
         config = CallConfig(entry.name, path, 0, run.unique_call_id(run.run_id), None)
         ctx = CallContext(self.session, run, CallFrame(config, value, self._turn))
-        emit(ctx, RunStartedEvent, entry=entry.name, input=to_json_data(value))
+        emit(ctx, RunStartedEvent, entry=entry.name, input=await json_data(value))
         if run.durable is not None and fault is None and self.inputs.durable is not None:
             begin_attempt(ctx, run.durable, self.inputs.durable.in_flight)
         attempt = 0
@@ -360,7 +361,9 @@ class Execution:
             error=error,
         )
         if failure is None:
-            return result, run.make_event(RunFinishedEvent, config, status=status, output=to_json_data(outcome.output))
+            returned, data = run.returned
+            data = data if returned is outcome.output else to_json_data(outcome.output)
+            return result, run.make_event(RunFinishedEvent, config, status=status, output=data)
         return result, run.make_event(RunFailedEvent, config, status=status, error=failure.to_dict())
 
 

@@ -89,4 +89,4 @@ async def run_again(
         deps=deps,
     )
     inputs = RunInputs(beginning.entry, history, earlier.toolkits, Durability(in_flight=in_flight))
-    return await Execution(session, run, inputs).carry_out(chosen, entry_input(chosen, beginning.input))
+    return await Execution(session, run, inputs).carry_out(chosen, await entry_input(chosen, beginning.input))

@@ -18,6 +18,7 @@ from pydantic_ai import RunContext, ToolDefinition, ToolDenied
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ToolFailed
 from pydantic_ai.messages import ToolCallPart
 
+from llm_do.concurrency.large_values import let_go
 from llm_do.concurrency.run_end import RunEndSignal, reraise_if_cancelled
 from llm_do.errors import AbortedError, LlmDoError, PermissionDeniedError, RunTimeoutError, ToolFailedError
 from llm_do.files.refusals import ContentChangedError
@@ -57,6 +58,8 @@ ENDS_RUN = (RunEndSignal, AbortedError, PermissionDeniedError, ToolFailedError, 
 """What passes through a tool call and ends the run, however deep it was raised."""
 
 _PLAIN = ToolTraits()
+_LARGE = 1_000_000
+"""Bytes of a result that take more than a moment to free."""
 
 
 def refuse(ctx: CallContext, call: ToolCallPart, reason: str) -> ToolFailed:
@@ -172,6 +175,10 @@ class _ToolCall:
         if hooks and outcome.status != "denied":
             with busy(ctx):
                 await hooks.call(HookPoint.POST_TOOL_CALL, agent=agent, tool_name=name, result=value)
+        if (outcome.output.size or 0) > _LARGE:
+            held = [value]
+            del value
+            let_go(held)
         return outcome
 
     async def _validate_changes(self, checked: Mapping[str, Any]) -> str | None:

@@ -17,7 +17,7 @@ from pydantic_ai.messages import ToolReturn
 from llm_do.concurrency.worker_threads import run_in_worker
 from llm_do.errors import ToolError
 from llm_do.runtime.tools.current_tool import CURRENT_TOOL
-from llm_do.text.large_data import is_large
+from llm_do.text.large_data.conversion import is_large
 from llm_do.text.output_text import output_text
 from llm_do.tools import Update
 
@@ -42,7 +42,8 @@ async def collect_items(value: Any, limit: int) -> Any:
     try:
         if isinstance(value, _PLAIN):
             return value
-        contains = await run_in_worker(_contains_iterator, value, set()) if is_large(value) else None
+        large = is_large((value.result, value.updates) if isinstance(value, Update) else value)
+        contains = await run_in_worker(_contains_iterator, value, set()) if large else None
         if contains is False or (contains is None and not _contains_iterator(value, set())):
             return value
     except RecursionError:  # nested too deeply to serialize, which serializing it will report

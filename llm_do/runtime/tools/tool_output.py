@@ -14,7 +14,7 @@ from pydantic_ai.messages import ToolReturn, is_multi_modal_content
 from llm_do.concurrency.worker_threads import run_in_worker
 from llm_do.runtime.record.outcomes import ToolOutput
 from llm_do.text.json_data import to_json_data
-from llm_do.text.large_data import is_large, json_parts, text_parts
+from llm_do.text.large_data.conversion import is_large, json_parts, large_json_data, text_parts
 from llm_do.text.output_text import output_text
 from llm_do.text.surrogates import replace_surrogates
 
@@ -27,7 +27,7 @@ SaveArtifact = Callable[[Iterable[bytes]], str | None]
 
 async def limit_result(value: Any, limit: int, keep: SaveArtifact | None) -> ToolOutput:
     """Limit a tool's result like `limit_output`, a large one in a worker thread."""
-    if is_large(value.return_value if isinstance(value, ToolReturn) else value):
+    if is_large(value):
         return await run_in_worker(limit_output, value, limit, keep)
     return limit_output(value, limit, keep)
 
@@ -59,7 +59,11 @@ def limit_output(value: Any, limit: int, keep: SaveArtifact | None = None) -> To
             return ToolOutput(
                 [part.for_model for part in parts], [part.for_events for part in parts], sum(sizes) if sizes else None
             )
-    if is_large(cast("object", value)) and (size := sum(map(len, pieces := _pieces(value)))) > limit:
+    if is_large(cast("object", value)):
+        size = sum(map(len, pieces := _pieces(value)))
+        if size <= limit:
+            shown = large_json_data(cast("object", value), strict=True)
+            return ToolOutput(shown, shown, size)
         text = _head_and_tail(pieces, limit, keep(pieces) if keep is not None else None)
         return ToolOutput(text, text, size)
     shown = to_json_data(value, strict=True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from llm_do.errors import StoreError, ToolError
-from llm_do.runtime.record.redaction import Redactor
+from llm_do.runtime.record.redaction import RedactedFile, Redactor
+from llm_do.text.large_data.conversion import is_large, json_parts
 from llm_do.text.surrogates import replace_surrogates, replace_surrogates_in_data
 
 if TYPE_CHECKING:
@@ -17,7 +19,9 @@ __all__ = ["event_text", "message_of", "message_text", "same_json", "state_text"
 
 
 def event_text(data: Mapping[str, Any], redact: Redactor) -> str:
-    """Serialize an event as JSON text."""
+    """Serialize an event as JSON text, a large one in parts."""
+    if is_large(data):
+        return _large_text(data, redact)
     from pydantic_core import to_json, to_jsonable_python  # lists of runs need none
 
     try:
@@ -28,6 +32,24 @@ def event_text(data: Mapping[str, Any], redact: Redactor) -> str:
         )
         text = to_json(replace_surrogates_in_data(plain), inf_nan_mode="null")
     return redact(text.decode())
+
+
+def _large_text(data: Mapping[str, Any], redact: Redactor) -> str:
+    pieces = _Pieces()
+    with RedactedFile(pieces, redact) as file:
+        for part in json_parts(data):
+            file.write(part.encode())
+    return pieces.written.decode()
+
+
+class _Pieces(io.BytesIO):
+    """A file in memory whose content outlives it."""
+
+    written = b""
+
+    def close(self) -> None:
+        self.written = self.written or self.getvalue()
+        super().close()
 
 
 def message_text(message: ModelMessage, redact: Redactor | None = None) -> str:

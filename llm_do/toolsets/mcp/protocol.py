@@ -31,7 +31,7 @@ from typing_extensions import Unpack
 
 from llm_do.concurrency.worker_threads import run_in_worker
 from llm_do.project.tools.argument_schemas import find_unusable_part
-from llm_do.text.large_data import is_large, weigh
+from llm_do.text.large_data.conversion import is_large, weigh
 from llm_do.toolsets.mcp.http_answers import BoundedTransport
 from llm_do.toolsets.mcp.large_answers import LARGE_MESSAGE, REFUSED, LargeAnswer, LargeAnswers
 from llm_do.toolsets.mcp.large_json import read_large_json

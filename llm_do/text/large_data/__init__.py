@@ -1,0 +1,1 @@
+"""Large values as JSON, converted in parts."""

@@ -1,0 +1,51 @@
+"""`EventQueue`: the events of a run that aren't in its journal yet, as the text that is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from llm_do.concurrency.worker_threads import run_in_worker
+from llm_do.runtime.record.redaction import Redactor
+from llm_do.runtime.record.store.store_writes import EventRow
+from llm_do.text.large_data.conversion import is_large
+from llm_do.threads.store.codec import event_text
+
+if TYPE_CHECKING:
+    from llm_do.runtime.record.events.event import Event
+
+__all__ = ["EventQueue"]
+
+
+class EventQueue:
+    """Events in their order; the text of a large one is made in a worker thread, before the batch that has it.
+
+    Args:
+        redact: Removes secrets.
+    """
+
+    def __init__(self, redact: Redactor) -> None:
+        self._redact = redact
+        self._queued: list[EventRow | Event] = []
+
+    def add(self, event: Event) -> None:
+        """Queue an event."""
+        self._queued.append(event if is_large(event) else self._row(event))
+
+    async def write_large(self) -> None:
+        """Make the texts that `take` would otherwise make where it is called."""
+        for event in [item for item in self._queued if not isinstance(item, EventRow)]:
+            row = await run_in_worker(self._row, event)
+            self._queued = [row if item is event else item for item in self._queued]
+
+    def take(self) -> list[EventRow]:
+        """Return what is queued, and queue it no longer."""
+        queued, self._queued = self._queued, []
+        return [item if isinstance(item, EventRow) else self._row(item) for item in queued]
+
+    def put_back(self, rows: Sequence[EventRow]) -> None:
+        """Queue rows again, before all others."""
+        self._queued[:0] = rows
+
+    def _row(self, event: Event) -> EventRow:
+        return EventRow(event.seq, event.time, event.type, event_text(event.to_dict(), self._redact))
