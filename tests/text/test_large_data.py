@@ -49,6 +49,8 @@ def test_parts_of_a_text_never_split_a_character(text: str, characters: int) -> 
     [
         ("x" * 900_000, False),
         ("x" * 1_100_000, True),
+        (b"x" * 1_100_000, True),
+        (bytearray(1_100_000), True),
         (list(range(4_000)), False),
         (list(range(6_000)), True),
         ([[[list(range(6_000))]]], True),

@@ -145,6 +145,7 @@ def rows(count: int = 7) -> list[Row]:
         {"a": Checked(rows()), "b": [Table(rows=rows())], 3: {1.5: rows()}},
         [deque(rows()), {*range(9)}, Pair(rows(), {"é" * 20: "\ud800" * 20})],
         [Color.RED] * 9,
+        [b"\xff\xfe" * 20, bytearray(range(30)), {"a": b"\xfb"}],
     ],
 )
 def test_a_record_in_parts_is_the_same_data(value: Any) -> None:

@@ -7,6 +7,7 @@ every other thread, and with them the event loop, for seconds.
 from __future__ import annotations
 
 import json
+from base64 import urlsafe_b64encode
 from collections import deque
 from collections.abc import Collection, Generator, Iterable, Iterator
 from contextlib import contextmanager
@@ -65,6 +66,13 @@ def text_parts(text: str) -> Iterator[str]:
         start = end
 
 
+def _base64_parts(data: bytes | bytearray) -> Iterator[str]:
+    """Return bytes as base64 in parts that make one text: each but the last is of a multiple of three bytes."""
+    step = _CHARACTERS // 3 * 3
+    for start in range(0, len(data), step):
+        yield urlsafe_b64encode(data[start : start + step]).decode()
+
+
 class _Parts:
     """One conversion of a value in parts.
 
@@ -90,6 +98,8 @@ class _Parts:
             return to_json_data(value, strict=self.strict)
         if isinstance(value, str):
             return "".join(text_parts(value))
+        if isinstance(value, bytes | bytearray):
+            return "".join(_base64_parts(value))
         with self._inside(value):
             if is_model(value):
                 return model_data(value, self)
@@ -121,6 +131,10 @@ class _Parts:
             yield '"'
             for part in text_parts(value):
                 yield self._dump(part)[1:-1]
+            yield '"'
+        elif isinstance(value, bytes | bytearray):
+            yield '"'
+            yield from _base64_parts(value)
             yield '"'
         else:
             with self._inside(value):
@@ -208,7 +222,7 @@ def weigh(value: object, most: int) -> int:
         >>> weigh({"a": [1, 2], "b": None}, 100), weigh([0] * 1000, 100), weigh("x" * 2000, 100)
         (5, 100, 11)
     """
-    if isinstance(value, str | bytes):  # most are
+    if isinstance(value, str | bytes | bytearray):  # most are
         return min(1 + len(value) // (_CHARACTERS // _NODES), most)
     weight = 1
     waiting: list[object] = [value]
@@ -216,7 +230,7 @@ def weigh(value: object, most: int) -> int:
         item = waiting.pop()
         if item is None or isinstance(item, int | float):
             continue
-        if isinstance(item, str | bytes):
+        if isinstance(item, str | bytes | bytearray):
             weight += len(item) // (_CHARACTERS // _NODES)
         elif (parts := field_values(item)) is not None:
             weight += len(parts)
