@@ -42,7 +42,7 @@ def describe() -> str:
     return (
         f"{platform.python_implementation()} {platform.python_version()}, {platform.system()} {platform.machine()}, "
         f"{os.cpu_count()} cores, pydantic-ai-slim {version('pydantic-ai-slim')}; "
-        "processor time, medians of interleaved runs"
+        "processor time, medians of the ratios of interleaved runs"
     )
 
 

@@ -113,12 +113,12 @@ def many() -> list[Figure]:
         one, other = interleaved(
             at_once(count, lambda ours=ours: ours.run("x")),
             at_once(count, lambda reference=reference: reference.run("x")),
-            rounds=5 if count < 100 else 3,
+            rounds=9 if count < 100 else 5,
         )
         detail = f"{one / count * 1000:.2f} ms against {other / count * 1000:.2f} ms a run"
         figures.append(Figure(f"{count} concurrent runs / bare", one / other, target, detail=detail))
     with as_a_service():
         session = runtime("text")
-        few, more = interleaved(at_once(50, lambda: session.run("x")), at_once(500, lambda: session.run("x")), rounds=3)
+        few, more = interleaved(at_once(50, lambda: session.run("x")), at_once(500, lambda: session.run("x")), rounds=5)
     detail = f"{more * 2:.2f} ms against {few * 20:.2f} ms a run"
     return [*figures, Figure("a run among 500 / a run among 50", more / few / 10, 1.3, detail=detail)]

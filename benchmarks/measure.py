@@ -121,12 +121,29 @@ def interleaved_processes(
     code: int = 0,
     folder: Path | None = None,
 ) -> tuple[float, float]:
-    """Measure the median processor seconds of two commands, run alternately after a warm-up; ours exits with `code`."""
+    """Measure the processor seconds of two commands, run alternately after a warm-up; ours exits with `code`."""
     pairs = [
         (cpu_of(ours, extra, code=code, folder=folder), cpu_of(reference, extra, folder=folder))
         for _ in range(rounds + 1)
     ][1:]
-    return statistics.median(one for one, _ in pairs), statistics.median(other for _, other in pairs)
+    return typical(pairs)
+
+
+def typical(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Return the times of a typical pair: the median of the second ones, and its product with the median of the ratios.
+
+    The times of a pair are measured one right after the other. A machine that changes its speed in the course of a
+    measurement changes the ratio of two medians, and hardly the median of the ratios.
+
+    Args:
+        pairs: The times of ours and of what it is compared with.
+
+    Example:
+        >>> typical([(1.0, 2.0), (9.0, 12.0), (4.0, 4.0)])
+        (3.0, 4.0)
+    """
+    other = statistics.median(other for _, other in pairs)
+    return other * statistics.median(one / other for one, other in pairs), other
 
 
 def peak_memory(command: Sequence[str], extra: dict[str, str] | None = None) -> float:
@@ -147,19 +164,26 @@ def interleaved(
     rounds: int = 7,
     clock: Callable[[], float] = time.process_time,
 ) -> tuple[float, float]:
-    """Measure the median seconds of two coroutines, run alternately on one event loop after a warm-up each."""
+    """Measure the seconds of two coroutines, run alternately on one event loop after a warm-up each.
+
+    Each of the two is the first in every other round.
+    """
+
+    async def timed(work: Callable[[], Coroutine[Any, Any, object]]) -> float:
+        gc.collect()
+        begun = clock()
+        await work()
+        return clock() - begun
 
     async def both() -> tuple[float, float]:
-        times: list[tuple[float, float]] = []
-        for _ in range(rounds + 1):
-            pair: list[float] = []
-            for work in (ours, reference):
-                gc.collect()
-                begun = clock()
-                await work()
-                pair.append(clock() - begun)
-            times.append((pair[0], pair[1]))
-        return statistics.median(one for one, _ in times[1:]), statistics.median(other for _, other in times[1:])
+        pairs: list[tuple[float, float]] = []
+        for number in range(rounds + 1):
+            if number % 2:
+                pairs.append((await timed(ours), await timed(reference)))
+            else:
+                other = await timed(reference)
+                pairs.append((await timed(ours), other))
+        return typical(pairs[1:])
 
     return asyncio.run(both())
 
