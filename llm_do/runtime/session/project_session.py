@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from inspect import iscoroutinefunction
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
 from llm_do.errors import LinkError, UsageError
 from llm_do.formats.lock import FILE, Lock
@@ -185,6 +186,14 @@ class ProjectSession:
         await self.resources.aclose()
         await self.pool.aclose()
         await self.shared.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
 
 
 def check_names(kind: str, names: Iterable[object]) -> None:
