@@ -6,8 +6,12 @@ import os
 import sys
 
 # Python puts the current folder first on the path, where a file named like a library would be taken for that library.
-_own = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
-if not sys.flags.safe_path and sys.path and sys.path[0] == os.getcwd() != _own:  # noqa: PTH109
+_own = os.path.dirname(os.path.dirname(__file__))  # noqa: PTH120
+try:
+    _current = os.getcwd()  # noqa: PTH109
+except OSError:  # it has been deleted
+    _current = ""
+if not sys.flags.safe_path and sys.path and sys.path[0] == _current != _own:
     del sys.path[0]
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@ from llm_do import __version__
 from llm_do._startup.code_access import Access, closed_folders
 from llm_do._startup.plain_commands import BAD_USAGE, help_text, make_lean
 from llm_do.cli.actions import failure
-from llm_do.cli.process.streams import claim_stdout, warn
+from llm_do.cli.process.signals import received
+from llm_do.cli.process.streams import claim_stdout, stdout_fault, warn
 from llm_do.errors import UsageError
 
 __all__ = ["ACCESS", "COMMANDS", "access_of", "command_module", "run"]
@@ -218,11 +219,14 @@ def _carry_out(args: Sequence[str]) -> int:
     try:
         code = get_command(_root).main(list(args), prog_name="llm-do", standalone_mode=False)
     except BAD_USAGE as error:
-        return _usage(error, args)
+        return received() or _usage(error, args)
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else 0
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 (whatever it is, it is reported in a paragraph)
-        return failure.report(failure.as_llm_do_error(error), "text", claim_stdout(), debug="--debug" in args)
+        if (code := received()) is not None:
+            return code
+        fault = stdout_fault(error) or failure.as_llm_do_error(error)
+        return failure.report(fault, "text", claim_stdout(), debug="--debug" in args)
     return code if isinstance(code, int) else 0
 
 

@@ -15,6 +15,7 @@ from collections.abc import Generator, Iterable, Mapping
 from pathlib import Path
 from typing import cast
 
+from llm_do._machine_limits import hint_for
 from llm_do.errors import StoreError
 from llm_do.files.code_files import CodeFiles
 from llm_do.files.code_tree import CodeScan, CodeTree, Identity
@@ -210,7 +211,7 @@ def _edit(root: Path) -> Generator[dict[str, str]]:
     try:
         lock = os.open(make_folder(root) / "unreviewed.lock", os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        hint = NOT_LINKED if is_linked(root) else None
+        hint = NOT_LINKED if is_linked(root) else hint_for(error, None)
         raise StoreError(f"{FILE} can't be written: {error.strerror or error}", hint=hint) from error
     try:
         with contextlib.suppress(ImportError):

@@ -17,6 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
+from llm_do._machine_limits import find_limit
 from llm_do._startup.compiled_texts import keep_compiled_texts, save_compiled_texts
 from llm_do.diagnostics.diagnostic import Diagnostic
 from llm_do.errors import LlmDoError
@@ -40,14 +41,14 @@ def main(request: Mapping[str, Any]) -> NoReturn:
         faulthandler.dump_traceback(trace, all_threads=False)
         leave(code)
 
-    keep_compiled_texts()
-    import_module("pydantic_ai.toolsets")  # every project with Python files needs it; its time is not the files'
-    save_compiled_texts()
-    os._exit = exit_seen
     sys.argv[1:] = []
     refused = {file: Diagnostic.from_dict(found) for file, found in request["refused"].items()}
     watch = Watch(refused, lambda label: _begin(folder, label, seconds, trace))
     try:
+        keep_compiled_texts()
+        import_module("pydantic_ai.toolsets")  # every project with Python files needs it; its time is not the files'
+        save_compiled_texts()
+        os._exit = exit_seen
         check = check_with_tests if request["tests"] else check_project
         located = replace(locate_project(Path(request["project"])), env_file=request["env_file"])
         report = check(located, watch=watch)
@@ -55,8 +56,9 @@ def main(request: Mapping[str, Any]) -> NoReturn:
         answer = {"diagnostics": [item.to_dict() for item in report.diagnostics], "data": data}
     except LlmDoError as error:
         answer = {"error": error.message, "hint": error.hint}
-    except Exception:  # noqa: BLE001 (reported by the parent process, which a person started)
-        answer = {"fault": traceback.format_exc()}
+    except Exception as error:  # noqa: BLE001 (reported by the parent process, which a person started)
+        limit = find_limit(error)
+        answer = {"limit": limit} if limit is not None else {"fault": traceback.format_exc()}
     faulthandler.cancel_dump_traceback_later()
     if os.getpid() == own:  # a file may have forked, and both come here
         partial = folder / "partial"

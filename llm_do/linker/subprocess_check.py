@@ -27,7 +27,7 @@ from llm_do.diagnostics.codes import python as problems
 from llm_do.diagnostics.codes.code import Problem
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.diagnostics.labels import file_label
-from llm_do.errors import UsageError
+from llm_do.errors import LlmDoError, UsageError
 from llm_do.linker.analysis.survey import LeftOut
 from llm_do.linker.linker import LinkReport, check_project
 from llm_do.linker.sources.project_files import ProjectFiles, read_project
@@ -149,6 +149,8 @@ def _ask(request: Mapping[str, Any], root: Path, limit: float) -> CheckResult | 
 def _checked(answer: Mapping[str, Any], root: Path) -> CheckResult:
     if "error" in answer:
         raise UsageError(answer["error"], hint=answer["hint"])
+    if "limit" in answer:
+        raise LlmDoError(answer["limit"][0], hint=answer["limit"][1])
     if "fault" in answer:
         raise RuntimeError(f"linking failed in its subprocess:\n{answer['fault']}")
     return CheckResult(tuple(map(Diagnostic.from_dict, answer["diagnostics"])), root, answer["data"])

@@ -17,6 +17,7 @@ from types import CodeType
 from typing import Any, TypeVar, cast
 
 from llm_do import errors
+from llm_do._machine_limits import find_limit
 from llm_do._startup.frozen import frozen
 from llm_do.errors import ContextValidationError, EntryError, LlmDoError, ToolError
 from llm_do.text.exception_text import exception_text
@@ -25,6 +26,7 @@ from llm_do.text.json_data import NotDataError
 __all__ = [
     "DATA_HINT",
     "Fault",
+    "build_error",
     "find_fault",
     "function_place",
     "locate",
@@ -105,6 +107,15 @@ def project_error(
         line=fault.line,
         agent_path=agent_path,
     )
+
+
+def build_error(name: str, error: BaseException, root: Path | None) -> LlmDoError:
+    """The error of an agent that can't be built, for what its declaration lists unless the machine lacks something."""
+    limit = find_limit(error)
+    if limit is not None:
+        return LlmDoError(limit.message, hint=limit.hint)
+    failure, advice = f"agent {name!r} can't be built:", "Look at what its declaration lists;"
+    return project_error(EntryError, failure, error, root, agent_path=name, advice=advice)
 
 
 def function_place(function: Callable[..., Any], root: Path | None) -> tuple[str | None, int | None]:

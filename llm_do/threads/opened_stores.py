@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
+from llm_do._machine_limits import hint_for
 from llm_do.errors import StoreError, UsageError
 from llm_do.files.local_folder import FOLDER, NOT_LINKED, is_linked, make_folder
 from llm_do.project.store_location import expand, is_database
@@ -76,7 +77,9 @@ def _opened(root: Path, kind: str | Path, found: tuple[Path | None, str | None])
         folder = root.resolve() / FOLDER
         if (folder / "state.db").exists():  # it can be read
             return _shared((os.getpid(), str(folder / "state.db")), folder / "state.db")
-        raise StoreError(f"{folder} can't be created: {error.strerror or error}", hint=_HINT) from error
+        raise StoreError(
+            f"{folder} can't be created: {error.strerror or error}", hint=hint_for(error, _HINT)
+        ) from error
     return _shared((os.getpid(), str(folder / "state.db")), folder / "state.db")
 
 

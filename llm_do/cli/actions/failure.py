@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from llm_do._machine_limits import find_limit
 from llm_do.cli.process.streams import Results, warn, write_all
 from llm_do.errors import EXIT_CODES, LinkError, LlmDoError, Status
 from llm_do.ui.reports.error_text import error_text
@@ -135,10 +136,15 @@ def _records(error: BaseException) -> list[ErrorRecord]:
 
 
 def as_llm_do_error(error: BaseException) -> BaseException:
-    """The error itself if its class is ours, or else one that says that llm-do failed."""
+    """The error itself if its class is ours, or else one that says what the machine lacks or that llm-do failed."""
     if isinstance(error, LlmDoError):
         return error
-    fault = LlmDoError(f"llm-do itself failed with {type(error).__name__}: {error}", hint="--debug shows the traceback")
+    limit = find_limit(error)
+    if limit is not None:
+        fault = LlmDoError(limit.message, hint=limit.hint)
+    else:
+        failure = f"llm-do itself failed with {type(error).__name__}: {error}"
+        fault = LlmDoError(failure, hint="--debug shows the traceback")
     fault.__cause__ = error
     return fault
 

@@ -14,7 +14,7 @@ from llm_do._startup.code_access import is_open
 from llm_do._startup.process import hasten_imports
 from llm_do.cli.actions import failure
 from llm_do.cli.arguments.target import Target, resolve, say_if_bare
-from llm_do.cli.process.signals import Interrupts, kill_children
+from llm_do.cli.process.signals import Interrupts, kill_children, received
 from llm_do.cli.process.streams import Results, claim_stdout, ensure_open, warn
 from llm_do.errors import InputError, StoreError, UsageError
 from llm_do.text.run_ids import short_run_id
@@ -54,16 +54,16 @@ def carry_out(
     try:
         _check(options)
         return work(options, results, interrupts)
-    except KeyboardInterrupt as error:
-        if owes_result:
-            failure.report(error, output.output, results)
-            if output.output == "text":
-                failure.print_interruption(interrupts.description)
-        kill_children()
-        return interrupts.exit_code
-    except StoreError as error:
-        return failure.report(error, "text", results, debug=output.debug)
-    except Exception as error:  # noqa: BLE001 (whatever it is, it is reported in the output's format)
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 (whatever it is, it is reported in the output's format)
+        if isinstance(error, KeyboardInterrupt) or received() is not None:
+            if owes_result:
+                failure.report(KeyboardInterrupt(), output.output, results)
+                if output.output == "text":
+                    failure.print_interruption(interrupts.description)
+            kill_children()
+            return interrupts.exit_code
+        if isinstance(error, StoreError):
+            return failure.report(error, "text", results, debug=output.debug)
         return failure.report(failure.as_llm_do_error(error), output.output, results, debug=output.debug)
 
 

@@ -21,6 +21,7 @@ __all__ = [
     "claim_stdout",
     "ensure_open",
     "ensure_utf8",
+    "stdout_fault",
     "warn",
     "write_all",
     "write_stderr",
@@ -42,8 +43,12 @@ def ensure_open() -> None:
             os.open(os.devnull, os.O_RDWR)
     for number, name in ((1, "stdout"), (2, "stderr")):
         if not _is_usable(getattr(sys, name, None)):
-            stream = open(number, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
-            setattr(sys, name, stream)
+            _replace(name, number)
+
+
+def _replace(name: str, number: int) -> None:
+    stream = open(number, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+    setattr(sys, name, stream)
 
 
 def _is_usable(stream: object) -> bool:
@@ -118,9 +123,7 @@ class Results:
             self.closed = True
         except OSError as error:
             self.closed = True
-            raise StoreError(
-                f"the result can't be written to stdout: {error.strerror or error}", hint="Send it somewhere else."
-            ) from error
+            raise _unwritable(error) from error
 
     def write_last(self, text: str) -> None:
         """Write the end of the output once: a process that is killed meanwhile doesn't write it again."""
@@ -137,6 +140,23 @@ class Results:
 
             text = fold_lines(text, columns)
         self.write(text)
+
+
+def stdout_fault(error: BaseException) -> StoreError | None:
+    """Return what to report if Typer couldn't print a help text to stdout; None if an error came from elsewhere."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    if not isinstance(error, OSError) or place is None or place.tb_frame.f_code.co_name != "echo":
+        return None
+    _replace("stdout", 1)  # the old one still has the text, which would go wherever stdout leads next
+    return _unwritable(error)
+
+
+def _unwritable(error: OSError) -> StoreError:
+    return StoreError(
+        f"the result can't be written to stdout: {error.strerror or error}", hint="Send it somewhere else."
+    )
 
 
 def claim_stdout() -> Results:

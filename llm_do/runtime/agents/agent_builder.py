@@ -6,6 +6,7 @@ A built agent holds no state of a run. The model is chosen at each call.
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
@@ -17,10 +18,10 @@ from weakref import WeakKeyDictionary
 from pydantic_ai import Agent, Tool as PydanticTool
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
-from llm_do.errors import EntryError, LlmDoError, RunError, UsageError
+from llm_do.errors import LlmDoError, RunError, UsageError
 from llm_do.models.pool import CONNECTION_SETTINGS
 from llm_do.project.agent_spec import SKILLS, AgentSpec, ToolsetRef, agent_fault, give_skills, skills_of, takes_deps
-from llm_do.project.faults import project_error
+from llm_do.project.faults import build_error
 from llm_do.project.flow_spec import FlowSpec
 from llm_do.project.gates import DYNAMIC_MARK, GatedToolset
 from llm_do.project.registry import Registered
@@ -135,19 +136,17 @@ class AgentBuilder:
         fault = agent_fault(spec)
         if fault is not None:
             raise UsageError(f"agent {spec.name!r}: {fault}", hint="correct the AgentSpec")
+        if sys.flags.optimize > 1:
+            raise UsageError(
+                "this Python has no docstrings (-OO, or PYTHONOPTIMIZE=2), from which models learn what tools do",
+                hint="Leave the option out, or unset the variable.",
+            )
         try:
             return self._build(spec)
         except LlmDoError:
             raise
         except Exception as error:
-            raise project_error(
-                EntryError,
-                f"agent {spec.name!r} can't be built:",
-                error,
-                self._root,
-                agent_path=spec.name,
-                advice="Look at what its declaration lists;",
-            ) from error
+            raise build_error(spec.name, error, self._root) from error
 
     def tool(self, item: Any, name: str | None = None) -> PydanticTool[Any]:
         """Return the tool of a function or a tool object, built once."""

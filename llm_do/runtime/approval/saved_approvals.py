@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from llm_do._home_folder import home_folder
+from llm_do._machine_limits import hint_for
 from llm_do._startup.frozen import frozen
 from llm_do.errors import StoreError
 from llm_do.files.state_folder import StateFile, state_folder
@@ -313,7 +314,7 @@ def _write(file: StateFile, root: Path, entries: Sequence[Any]) -> None:
 def _unwritable(error: Exception) -> StoreError:
     reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
     hint = "See that you may write to $XDG_STATE_HOME/llm-do, or answer for the session, which needs no file."
-    return StoreError(f"the approval can't be saved: {reason}", hint=hint)
+    return StoreError(f"the approval can't be saved: {reason}", hint=hint_for(error, hint))
 
 
 def _today() -> str:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from llm_do._home_folder import home_folder
+from llm_do._machine_limits import hint_for
 from llm_do._startup.frozen import frozen
 from llm_do.errors import StoreError, UsageError
 from llm_do.files.state_folder import StateFile, state_folder
@@ -155,7 +156,7 @@ def _change(change: Callable[[list[TrustedFolder]], list[TrustedFolder]]) -> Non
     except OSError as error:
         raise StoreError(
             f"{file.path} can't be written: {error.strerror or error}",
-            hint="See that only you may write there.",
+            hint=hint_for(error, "See that only you may write there."),
         ) from error
 
 

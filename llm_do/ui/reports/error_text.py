@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from llm_do._machine_limits import find_limit
 from llm_do.errors import LlmDoError
 from llm_do.text.sanitizer import sanitize
 
@@ -20,6 +21,9 @@ def error_text(error: BaseException) -> str:
     if isinstance(error, LlmDoError):
         text = paragraph(error.message, agent_path=error.agent_path, file=error.file, line=error.line, hint=error.hint)
         return "\n".join([text, *block_lines(error.block)])
+    limit = find_limit(error)
+    if limit is not None:
+        return paragraph(limit.message, hint=limit.hint)
     text = str(error)
     notes = getattr(error, "__notes__", [])
     hint = f"{sentence('; '.join(notes), capital=True)} --debug shows the traceback." if notes else None

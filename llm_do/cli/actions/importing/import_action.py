@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from llm_do._bounded_files import read_bounded
+from llm_do._machine_limits import hint_for
 from llm_do.cli.actions.importing.found_files import SKILL, find_files
 from llm_do.cli.actions.importing.skill_files import skill_files
 from llm_do.cli.arguments.target import user_path
@@ -244,7 +245,7 @@ def _write(imported: Imported, file: str, data: bytes, *, runs: bool = False) ->
     except OSError as error:
         raise UsageError(
             f"{error.filename or path} can't be written: {error.strerror or error}",
-            hint="Name a folder that you may write to: --to DIR.",
+            hint=hint_for(error, "Name a folder that you may write to: --to DIR."),
         ) from error
     imported.written.append(file)
 

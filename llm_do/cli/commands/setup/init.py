@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from llm_do._machine_limits import hint_for
 from llm_do._startup.plain_commands import LeanCommand
 from llm_do.cli.arguments import parameters as p
 from llm_do.cli.arguments.completions import models_here
@@ -188,7 +189,7 @@ def write(root: Path, files: dict[str, str], report: Callable[[str], object]) ->
     except OSError as error:
         raise UsageError(
             f"{error.filename or root} can't be written: {error.strerror or error}",
-            hint="Name a folder that you may write to: llm-do init DIR.",
+            hint=hint_for(error, "Name a folder that you may write to: llm-do init DIR."),
         ) from error
 
 

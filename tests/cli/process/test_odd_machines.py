@@ -1,0 +1,174 @@
+"""Machines that lack something: memory, open files, a current folder. Each has an error that says so."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.cli_processes import LLM_DO, REPOSITORY, Ended, environment, write_project
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of a process are Linux's here")
+
+MODULE = [sys.executable, "-m", "llm_do"]
+MEGABYTE = 1 << 20
+
+
+def run_limited(
+    args: list[str], cwd: Path, *, prepare: Callable[[], None] = lambda: None, program: list[str] = LLM_DO, **env: str
+) -> Ended:
+    """Run `llm-do` after a function that changes the new process."""
+    ended = subprocess.run(
+        [*program, *args],
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=60,
+        env=environment(LLM_DO_TRUST="1", **env),
+        preexec_fn=prepare,
+    )
+    return Ended(ended.returncode, ended.stdout.decode(), ended.stderr.decode())
+
+
+def limit(kind: int, value: int) -> Callable[[], None]:
+    return lambda: resource.setrlimit(kind, (value, value))
+
+
+@pytest.mark.parametrize("command", [["run", "x"], ["check"]])
+def test_a_lack_of_memory_is_what_the_error_says(tmp_path: Path, command: list[str]) -> None:
+    ended = run_limited(command, write_project(tmp_path), prepare=limit(resource.RLIMIT_AS, 30 * MEGABYTE))
+
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.startswith("error: there isn't enough memory. Close other programs, or raise the limit: `ulimit ")
+
+
+LACKING = """\
+import errno, os, sys
+name = sys.argv.pop(1)
+
+
+class Lacking:
+    def find_spec(self, module, *_):
+        if module == name:
+            raise ERROR
+
+
+import llm_do.cli
+sys.meta_path.insert(0, Lacking())
+llm_do.cli.main()
+"""
+"""`llm-do` on a machine that lacks something when a module is about to be imported."""
+
+LIMITS = {
+    "MemoryError()": "there isn't enough memory. Close",
+    'RuntimeError("can\'t start new thread")': "no more processes or threads can be started. End other processes",
+    "OSError(errno.EMFILE, 'Too many open files', 'x.py')": "too many files are open. Raise the limit",
+    "OSError(errno.EIO, 'Input/output error', 'x.py')": "x.py: the disk can't be read or written. Look at",
+    "BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))": "no more processes or threads can be started. End",
+    "ImportError('libx.so.1: failed to map segment from shared object')": "there isn't enough memory. Close",
+    "ImportError('libx.so.1: cannot open shared object file: Error 24')": "too many files are open. Raise",
+}
+
+
+@pytest.mark.parametrize("error", list(LIMITS))
+@pytest.mark.parametrize("module", ["typer", "llm_do.cli.commands.run", "llm_do.assembly"])
+def test_what_a_machine_lacks_is_what_the_error_says(tmp_path: Path, error: str, module: str) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(LACKING.replace("ERROR", error), encoding="utf-8")
+    root = write_project(tmp_path / "project")
+    ended = run_limited([module, "run", "x"], root, program=[sys.executable, str(program)])
+
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.startswith(f"error: {LIMITS[error]}")
+    assert ended.err.count("\n") == 1
+
+
+def test_an_incomplete_installation_is_what_the_error_says(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(LACKING.replace("ERROR", "ImportError('no module x')"), encoding="utf-8")
+    ended = run_limited(["typer", "run", "x"], tmp_path, program=[sys.executable, str(program)])
+
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err == ("error: llm-do can't be started: ImportError: no module x. Is the installation complete?\n")
+
+
+@pytest.mark.parametrize(("command", "number"), [("run", 6), ("run", 7), ("run", 8), ("check", 5), ("check", 6)])
+def test_too_few_open_files_are_what_the_error_says(tmp_path: Path, command: str, number: int) -> None:
+    args = [command, "x"] if command == "run" else [command]
+    ended = run_limited(args, write_project(tmp_path), prepare=limit(resource.RLIMIT_NOFILE, number))
+
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.startswith(
+        "error: too many files are open. Raise the limit of open files: `ulimit -n` shows a shell's, "
+        "`ulimit -n 1024` sets it.\n"
+    )
+
+
+def test_neither_an_agent_nor_a_store_is_blamed_for_too_few_open_files(tmp_path: Path) -> None:
+    root = write_project(tmp_path)
+    said = [run_limited(["run", "x"], root, prepare=limit(resource.RLIMIT_NOFILE, each)).err for each in range(12, 20)]
+
+    assert not [text for text in said if "can't be built" in text or "itself failed" in text or "moving it" in text]
+    assert [text for text in said if "state.db can't be opened: Too many open files. Raise the limit" in text]
+
+
+def gone(folder: Path) -> Callable[[], None]:
+    """Change to a folder and delete it."""
+
+    def prepare() -> None:
+        folder.mkdir()
+        os.chdir(folder)
+        folder.rmdir()
+
+    return prepare
+
+
+IN_CURRENT_FOLDER = "---\nname: main\nmodel: script:answers.yaml\ntoolsets: [filesystem_cwd]\n---\nHelp.\n"
+DELETED = "error: the current folder has been deleted. Change to a folder that exists.\n"
+
+
+@pytest.mark.parametrize("program", [LLM_DO, MODULE])
+@pytest.mark.parametrize(
+    ("args", "code", "text"),
+    [
+        (["init"], 1, DELETED),
+        (["run", "{root}", "x"], 1, DELETED),
+        (["check"], 2, "error: the current folder can't be read: No such file or directory. Change to a folder that "),
+    ],
+)
+def test_a_deleted_current_folder_is_what_the_error_says(
+    tmp_path: Path, program: list[str], args: list[str], code: int, text: str
+) -> None:
+    root = write_project(tmp_path / "project", agent=IN_CURRENT_FOLDER)
+    words = [word.format(root=root) for word in args]
+    ended = run_limited(words, REPOSITORY, prepare=gone(tmp_path / "gone"), program=program)
+
+    assert (ended.code, ended.out) == (code, "")
+    assert ended.err.startswith(text)
+
+
+@pytest.mark.parametrize("args", [["--help"], ["--version"], ["run", "--help"], ["--show-completion", "bash"]])
+def test_help_that_cannot_be_printed_says_so(tmp_path: Path, args: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        program = [*LLM_DO, *args]
+        variables = environment(_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
+        ended = subprocess.run(
+            program, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, timeout=60, env=variables, check=False
+        )
+
+    assert ended.returncode == 1
+    assert ended.stderr.decode() == (
+        "error: the result can't be written to stdout: No space left on device. Send it somewhere else.\n"
+    )
+
+
+def test_a_python_without_docstrings_is_refused(tmp_path: Path) -> None:
+    ended = run_limited(["run", "x"], write_project(tmp_path), PYTHONOPTIMIZE="2")
+
+    assert (ended.code, ended.out) == (2, "")
+    assert "this Python has no docstrings (-OO, or PYTHONOPTIMIZE=2)" in ended.err
