@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from llm_do.errors import StoreError, ThreadConflict
 
-__all__ = ["LostStoreError", "ReadOnlyStoreError", "UncertainCommitError", "thread_conflict"]
+__all__ = ["LostStoreError", "NoLocksError", "ReadOnlyStoreError", "UncertainCommitError", "thread_conflict"]
 
 
 class LostStoreError(StoreError):
@@ -13,6 +13,17 @@ class LostStoreError(StoreError):
 
 class ReadOnlyStoreError(StoreError):
     """The store can be read, but not written."""
+
+
+class NoLocksError(StoreError):
+    """The store's file system has no locks, without which processes would overwrite each other's data."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"{name} can't be used: its file system has no file locks",
+            hint="Keep the record on another disk (`--store FILE`) or in PostgreSQL, or keep none (`--no-record`). A "
+            "network drive needs its lock service.",
+        )
 
 
 class UncertainCommitError(StoreError):

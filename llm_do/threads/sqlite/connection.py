@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sqlite3
 import threading
 import time
@@ -12,9 +13,11 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
 
+from llm_do._machine_limits import hint_for
 from llm_do.errors import LlmDoError, StoreError, UsageError
 from llm_do.threads.sql.migrations import MIGRATIONS, migrate
-from llm_do.threads.sql.store_errors import ReadOnlyStoreError
+from llm_do.threads.sql.store_errors import NoLocksError, ReadOnlyStoreError
+from llm_do.threads.sqlite.queue_files import has_no_locks
 from llm_do.threads.sqlite.sqlite_database import SqliteDatabase
 from llm_do.threads.sqlite.store_file import StoreFile, create_file, is_writable, refuse_if_lost
 from llm_do.threads.sqlite.turns import Turns
@@ -138,6 +141,8 @@ def connect(path: Path | None, name: str) -> SqliteConnection:
     is_public = create_file(path)
     db = _opened(str(path))
     with close_on_error(db), turns.turn():
+        if has_no_locks(turns.fault):  # SQLite would wait for them as if another process held them
+            raise NoLocksError(name)
         if is_public:
             path.chmod(0o600)
         _log_ahead(db)
@@ -219,15 +224,46 @@ def _translate(error: Exception, name: str) -> LlmDoError:
         case PermissionError():
             return StoreError(f"{name} can't be written: {error.strerror}", hint="Is the folder read-only?")
         case OSError():
-            return StoreError(
-                f"{name} can't be opened: {error.strerror or error}",
-                hint="see that its folder exists and that you may write to it",
-            )
+            return StoreError(f"{name} can't be opened: {error.strerror or error}", hint=hint_for(error, _FOLDER_HINT))
         case _:
-            return _explained(str(error), name)
+            return _explained(str(error), getattr(error, "sqlite_errorname", ""), name)
 
 
-def _explained(text: str, name: str) -> StoreError:
+_FOLDER_HINT = "see that its folder exists and that you may write to it"
+
+_LOCK_FAULTS = {f"SQLITE_IOERR_{name}" for name in ("LOCK", "RDLOCK", "UNLOCK", "CHECKRESERVEDLOCK", "SHMLOCK")}
+_DISK_FAULTS = {f"SQLITE_IOERR_{name}" for name in ("READ", "FSYNC", "DIR_FSYNC", "FSTAT", "CLOSE", "CORRUPTFS")}
+"""How SQLite calls what a lack of space doesn't explain."""
+
+
+_FILES_OF_STORE = 5
+"""The most files that SQLite has open for a store: the database, its log, the log's index, a journal, the folder."""
+
+
+def _unopened(text: str, name: str) -> StoreError:
+    """Explain why a file can't be opened, for which SQLite gives no reason: its folder often shows it."""
+    opened: list[int] = []
+    try:
+        while len(opened) < _FILES_OF_STORE:
+            opened.append(os.open(Path(name).parent, os.O_RDONLY))
+    except OSError as error:
+        return StoreError(f"{name} can't be opened: {error.strerror}", hint=hint_for(error, _FOLDER_HINT))
+    finally:
+        for number in opened:
+            os.close(number)
+    hint = "see that you may read and write the file, those beside it that begin with its name, and their folder"
+    return StoreError(f"{name} can't be opened: {text}", hint=hint)
+
+
+def _explained(text: str, code: str, name: str) -> StoreError:
+    """Explain an error of SQLite by its text and by its code, which is empty for one of Python's module."""
+    if code in _LOCK_FAULTS:
+        return NoLocksError(name)
+    if code in _DISK_FAULTS:
+        hint = "Look at the system's log and at the disk; a network drive may be disconnected."
+        return StoreError(f"{name} can't be read or written, the disk reports an error: {text}", hint=hint)
+    if code.startswith("SQLITE_CANTOPEN"):
+        return _unopened(text, name)
     if "not a database" in text or "malformed" in text:
         hint = "Move the file away to start a new one; `sqlite3 FILE .recover` may recover its content."
         return StoreError(f"{name} is damaged: {text}", hint=hint)

@@ -7,29 +7,13 @@ import os
 import uuid
 from pathlib import Path
 
+from llm_do._machine_limits import hint_for
 from llm_do.errors import StoreError
 from llm_do.threads.sql.database import Database
+from llm_do.threads.sql.store_errors import NoLocksError
+from llm_do.threads.sqlite.queue_files import lock_alone
 
 __all__ = ["LockFiles"]
-
-
-def _lock(descriptor: int) -> bool:
-    """Lock an open file unless another process holds the lock."""
-    try:
-        import fcntl
-    except ImportError:
-        import msvcrt
-
-        try:
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]  # pyright: ignore
-        except OSError:
-            return False
-        return True
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
 
 
 class LockFiles:
@@ -55,10 +39,17 @@ class LockFiles:
             except OSError as error:
                 raise StoreError(
                     f"{self._name} can't be written: {error.strerror or error}",
-                    hint="free some space, or make its folder writable",
+                    hint=hint_for(error, "make its folder writable"),
                 ) from error
-            _lock(self._descriptor)
+            self._mark(self._descriptor)
         return self.own
+
+    def _mark(self, descriptor: int) -> None:
+        try:
+            lock_alone(descriptor)
+        except OSError as error:
+            self.release()
+            raise NoLocksError(self._name) from error
 
     def holds(self, owner: str) -> bool:
         """Whether this process is marked as alive under an id."""
@@ -76,11 +67,13 @@ class LockFiles:
         except OSError:
             return False
         try:
-            if not _lock(descriptor):
+            if not lock_alone(descriptor):
                 return True
             with contextlib.suppress(OSError):
                 path.unlink()
             return False
+        except OSError as error:
+            raise NoLocksError(self._name) from error
         finally:
             os.close(descriptor)
 

@@ -8,6 +8,7 @@ priority-queuing spin locks from atomic swap", 1993. Elsewhere all wait for one 
 
 from __future__ import annotations
 
+import errno
 import os
 import struct
 import sys
@@ -17,7 +18,10 @@ from typing import Protocol
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["QueueFile", "open_queue"]
+__all__ = ["QueueFile", "has_no_locks", "lock_alone", "open_queue"]
+
+_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL}
+"""How a file system says that it has no locks, as a network drive without a lock service does."""
 
 
 class QueueFile(Protocol):
@@ -54,6 +58,39 @@ def open_queue(path: Path) -> QueueFile | None:
         return None
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     return _ByteQueue(descriptor) if sys.platform == "linux" else _LockQueue(descriptor)
+
+
+def has_no_locks(error: OSError | None) -> bool:
+    """Whether an error says that the file system has no locks."""
+    return error is not None and error.errno in _NO_LOCKS
+
+
+def lock_alone(descriptor: int) -> bool:
+    """Lock an open file until it is closed; False if another process has locked it.
+
+    Raises:
+        OSError: The file system has no locks.
+    """
+    if sys.platform == "win32":
+        import msvcrt
+
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if sys.platform != "linux" or not has_no_locks(error):
+            raise
+        try:  # the kind that SQLite needs; a file system may have one kind alone
+            _set_lock(descriptor, fcntl.F_OFD_SETLK, fcntl.F_WRLCK, 0)
+        except (BlockingIOError, PermissionError):
+            return False
+    return True
 
 
 _COUNTER = 0
@@ -107,8 +144,12 @@ class _ByteQueue:
         self._set(fcntl.F_OFD_SETLKW, fcntl.F_WRLCK, byte)
 
     def _set(self, command: int, kind: int, byte: int) -> None:
-        # The C structure `flock` of Linux: kind, what the byte is counted from, its number, one byte, no process.
-        fcntl.fcntl(self._descriptor, command, struct.pack("hhqqi", kind, os.SEEK_SET, byte, 1, 0))
+        _set_lock(self._descriptor, command, kind, byte)
+
+
+def _set_lock(descriptor: int, command: int, kind: int, byte: int) -> None:
+    # The C structure `flock` of Linux: kind, what the byte is counted from, its number, one byte, no process.
+    fcntl.fcntl(descriptor, command, struct.pack("hhqqi", kind, os.SEEK_SET, byte, 1, 0))
 
 
 class _LockQueue:

@@ -24,11 +24,13 @@ class Turns:
 
     Args:
         path: The lock file, created at the first turn.
+        fault: Why there was no queue at the last turn.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._queue: QueueFile | None = None
+        self.fault: OSError | None = None
 
     @contextmanager
     def turn(self) -> Generator[None]:
@@ -56,7 +58,8 @@ class Turns:
             place = self._queue.line_up()
             if self._queue.is_first(place):
                 return place
-        except OSError:  # no file can be created, or there are no locks in this file system
+        except OSError as error:  # no file can be created, or there are no locks in this file system
+            self.fault = error
             self.close()
             return None
         return self._wait(self._queue, place)

@@ -1,0 +1,154 @@
+"""A store on a file system without file locks, as a network drive without its lock service has none."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llm_do import StoreError
+from llm_do.threads import SqliteStore
+from llm_do.threads.sql.store_errors import NoLocksError
+from llm_do.threads.sqlite.connection import translate_sqlite_errors
+from llm_do.threads.sqlite.queue_files import lock_alone
+from tests.cli.cli_processes import environment, wait_for, write_project
+from tests.cli.process.test_odd_machines import run_limited
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="its locks are those of Linux")
+
+WITHOUT = """\
+import errno, fcntl, os, sys
+kinds = sys.argv.pop(1).split(",")
+
+
+def refuse(kind):
+    real = getattr(fcntl, kind)
+
+    def call(descriptor, *args):
+        if ".llm-do" in os.readlink(f"/proc/self/fd/{descriptor}"):
+            raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+        return real(descriptor, *args)
+
+    setattr(fcntl, kind, call)
+
+
+for kind in kinds:
+    refuse(kind)
+import llm_do.cli
+llm_do.cli.main()
+"""
+"""`llm-do` where kinds of locks don't work on the files of a project's folder."""
+
+NO_LOCKS = "state.db can't be used: its file system has no file locks. Keep the record on another disk (`--store FILE`"
+
+
+def without(tmp_path: Path, kinds: str) -> list[str]:
+    program = tmp_path / "program.py"
+    program.write_text(WITHOUT, encoding="utf-8")
+    return [sys.executable, str(program), kinds]
+
+
+def test_a_run_without_locks_continues_without_a_record_at_once(tmp_path: Path) -> None:
+    root, program = write_project(tmp_path / "project"), without(tmp_path, "fcntl,flock")
+    began = time.monotonic()
+    ended = run_limited(["run", "x"], root, program=program)
+
+    assert (ended.code, ended.out) == (0, "answer to x\n")
+    assert "this run is not recorded: " in ended.err
+    assert NO_LOCKS in ended.err
+    assert time.monotonic() - began < 25, "it has waited for a lock that no one holds"
+
+
+@pytest.mark.parametrize("command", [["run", "x", "--durable"], ["runs", "list"], ["threads", "list"]])
+def test_what_needs_a_record_says_that_there_are_no_locks(tmp_path: Path, command: list[str]) -> None:
+    root = write_project(tmp_path / "project")
+    assert run_limited(["run", "x"], root).code == 0
+    ended = run_limited(command, root, program=without(tmp_path, "fcntl,flock"))
+
+    assert (ended.code, ended.out) == (1, "")
+    assert NO_LOCKS in ended.err
+
+
+def test_a_killed_run_is_resumed_where_there_are_only_the_locks_that_sqlite_needs(tmp_path: Path) -> None:
+    agent = "---\nname: main\nmodel: script:answers.yaml\ntools: [block]\n---\nHelp.\n"
+    answers = "- tools: [{name: block, args: {seconds: 300}}]\n- text: done"
+    root, program = write_project(tmp_path / "project", answers, agent=agent), without(tmp_path, "flock")
+    process = subprocess.Popen(
+        [*program, "run", "x", "--durable", "--run-id", "r", "--approve-all"],
+        cwd=root,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=environment(LLM_DO_TRUST="1"),
+    )
+    wait_for(root / "begun")
+    running = run_limited(["resume", "r", "--in-flight", "done"], root, program=program)
+    process.send_signal(signal.SIGKILL)
+    process.wait(60)
+    stopped = run_limited(["resume", "r", "--in-flight", "done"], root, program=program)
+
+    assert running.code != 0
+    assert "running" in running.err
+    assert (stopped.code, stopped.out) == (0, "done\n")
+
+
+def test_a_lock_is_one_processs_with_either_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    numbers = [os.open(tmp_path / "lock", os.O_RDWR | os.O_CREAT) for _ in range(2)]
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    assert [lock_alone(number) for number in numbers] == [True, False]
+    os.close(numbers[0])
+    assert lock_alone(numbers[1])
+
+    monkeypatch.setattr(fcntl, "fcntl", refuse)
+    with pytest.raises(OSError, match="not implemented"):
+        lock_alone(numbers[1])
+    os.close(numbers[1])
+
+
+def test_a_store_whose_process_cannot_be_marked_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
+
+    async def begin() -> None:
+        store = SqliteStore(tmp_path / "state.db")
+        try:
+            await store.runs()
+        finally:
+            await store.aclose()
+
+    asyncio.run(begin())
+    monkeypatch.setattr(fcntl, "fcntl", refuse)
+    with pytest.raises(NoLocksError):
+        asyncio.run(begin())
+
+
+FAULTS = {
+    "SQLITE_IOERR_LOCK": "its file system has no file locks",
+    "SQLITE_IOERR_CORRUPTFS": "the disk reports an error",
+    "SQLITE_IOERR_FSYNC": "the disk reports an error",
+    "SQLITE_IOERR_WRITE": "the disk may be full",
+    "SQLITE_FULL": "the disk may be full",
+    "SQLITE_CANTOPEN": "can't be opened",
+}
+
+
+@pytest.mark.parametrize("code", list(FAULTS))
+def test_errors_of_sqlite_are_explained_by_their_codes(tmp_path: Path, code: str) -> None:
+    import sqlite3
+
+    fault: Any = sqlite3.OperationalError("disk I/O error")
+    fault.sqlite_errorname = code
+    with pytest.raises(StoreError, match=FAULTS[code]), translate_sqlite_errors(str(tmp_path / "state.db")):
+        raise fault
