@@ -23,7 +23,7 @@ from llm_do.runtime.record.store.following import follow_run
 from llm_do.runtime.session.durable_runs import begin_run, earlier_run, find_run, project_as_begun
 from llm_do.runtime.session.entries import Entry, entry_for, entry_input
 from llm_do.runtime.session.execution import Durability, Execution, RunInputs
-from llm_do.runtime.session.mapped_inputs import MAP_INPUTS, BatchBudget
+from llm_do.runtime.session.mapped_inputs import MAP_INPUTS, BatchBudget, check_inputs
 from llm_do.runtime.session.project_session import ProjectSession
 from llm_do.runtime.session.run_options import EntryOptions, check_options
 from llm_do.runtime.session.run_starts import new_run, run_again
@@ -142,7 +142,8 @@ class Runtime(ProjectSession):
             see its `status`. Inputs whose runs wait for a person have the status `suspended`.
 
         Raises:
-            UsageError: The batch was begun with other inputs, another entry or another project.
+            UsageError: The batch was begun with other inputs, another entry or another project; or `inputs` is a single
+                text or mapping.
             BudgetError: The budget lets no other input start; raised after the results that there are.
             RunInterruptedError: `interrupt` has ended the runs; raised after the results that there are.
 
@@ -154,6 +155,7 @@ class Runtime(ProjectSession):
             >>> len(asyncio.run(outputs(runtime)))
             2
         """
+        check_inputs(inputs)
         return MAP_INPUTS.get()(
             self,
             inputs,

@@ -23,6 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast, get_args
 
+from llm_do.errors import UsageError
 from llm_do.runtime.session.run_options import EntryOptions, PlayOptions, check_options
 from llm_do.testing.played_runs import Played, PlayedTwice, Question, tool_runs
 
@@ -102,7 +103,7 @@ def play(
     Raises:
         LinkError: The project doesn't link.
         InputError: The input doesn't fit.
-        UsageError: The cassette can't be read or written.
+        UsageError: `project` is something else, or the cassette can't be read or written.
         ReplayError: With `replay`: the replay isn't what the run was; `difference` says what isn't the same.
         ValueError: `approvals` has an invalid answer, a conversation has no inputs, `answers` are combined with
             `model` or `cassette`, or `replay` with `record_cassette` or `record`.
@@ -140,7 +141,14 @@ def play(
 def _linked(project: Project | str | os.PathLike[str], env_file: str | None) -> Project:
     from llm_do.project.project import Project
 
-    return project if isinstance(project, Project) else Project.load(Path(project), env_file=env_file)
+    if isinstance(project, Project):
+        return project
+    if not isinstance(cast("object", project), str | os.PathLike):
+        raise UsageError(
+            f"play takes a project or its path, not a value of type {type(project).__name__}",
+            hint="An agent in code runs with `run.sync(spec, ..., model=...)`: its model may be a FunctionModel.",
+        )
+    return Project.load(Path(project), env_file=env_file)
 
 
 def play_twice(

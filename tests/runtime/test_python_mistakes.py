@@ -11,6 +11,7 @@ import pytest
 from pydantic_ai import Agent, RunContext
 
 from llm_do import AgentSpec, CallContext, Runtime, Toolkit, UsageError, run, tool
+from llm_do.testing import play
 from llm_do.toolsets.agent import AgentToolset
 from tests.support.history import results_of
 from tests.support.runs import agent, project_of
@@ -20,6 +21,17 @@ from tests.support.tables import each_row
 
 def mistaken(**fields: Any) -> Any:
     return run.sync(AgentSpec("writer", model="test", **fields), "go")
+
+
+def session(**options: Any) -> Runtime:
+    return Runtime(project_of([agent("a", script("x"))]), **options)
+
+
+class Later:
+    """A callable object, whose call is async."""
+
+    async def __call__(self, event: object) -> None:
+        """Do nothing."""
 
 
 MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
@@ -57,6 +69,36 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "steps as text": (lambda: mistaken(max_steps="3"), UsageError, "max_steps must be a whole number, 1 or more"),
     "negative retries": (lambda: mistaken(retries=-1), UsageError, "retries must be a whole number, 0 or more, not -1"),
     "a negative timeout": (lambda: mistaken(tool_timeout=-1), UsageError, "tool_timeout must be a number of seconds"),
+    "a number as a model": (lambda: session(model=3), UsageError, "model must be the name of a model, .*, not 3"),
+    "no models": (lambda: session(model=[]), UsageError, "model must be the name of a model, a list of names .*, not"),
+    "a number in models": (lambda: session(models={"a": 3}), UsageError, "models must be names of models by names of"),
+    "a number as a store": (lambda: session(store=3), UsageError, "store must be a ThreadStore, .* or a URL, not 3"),
+    "a dict as a store": (lambda: session(store={}), UsageError, "store must be a ThreadStore"),
+    "a path as a transport": (lambda: session(transport="x"), UsageError, "transport must be a Transport, not 'x'"),
+    "text as ask_user": (lambda: session(ask_user="yes"), UsageError, "ask_user must be a function, not 'yes'"),
+    "text as record": (lambda: session(record="no"), UsageError, "record must be True or False, not 'no'"),
+    "a number as durable": (lambda: session(durable=1), UsageError, "durable must be True or False, not 1"),
+    "a number as an env file": (lambda: session(env_file=3), UsageError, "env_file must be the path of a file, not 3"),
+    "a dict as config": (lambda: session(config={}), UsageError, "config must be a RuntimeConfig, not {}"),
+    "an event that doesn't exist": (
+        lambda: session().on("tool_results", print),
+        UsageError,
+        "there are no events of type 'tool_results'",
+    ),
+    "no callback": (lambda: session().on("text", None), UsageError, "an event callback must be a function, not None"),  # type: ignore[arg-type]
+    "an object whose call is async": (
+        lambda: session().on(None, Later()),
+        UsageError,
+        "an event callback can't be async",
+    ),
+    "a text to map": (lambda: session().map("abc"), UsageError, "map takes several inputs, not a value of type str"),
+    "a mapping to map": (lambda: session().map({"input": "a"}), UsageError, "map takes several inputs, not a value of"),
+    "a number to map": (lambda: session().map(3), UsageError, "map takes several inputs, not a value of type int"),  # type: ignore[arg-type]
+    "an agent to play": (
+        lambda: play(AgentSpec("a"), "go"),  # type: ignore[arg-type]
+        UsageError,
+        "play takes a project or its path, not a value of type AgentSpec",
+    ),
     "tools as text": (lambda: mistaken(tools="add"), UsageError, "tools must be a list of names, not the text 'add'"),
 }
 

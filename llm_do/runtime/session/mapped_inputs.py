@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Iterable
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from llm_do._extensions import ExtensionPoint
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.context.session import Session
     from llm_do.runtime.record.results import RunResult
 
-__all__ = ["MAP_INPUTS", "BatchBudget", "MapInputs"]
+__all__ = ["MAP_INPUTS", "BatchBudget", "MapInputs", "check_inputs"]
 
 
 @frozen
@@ -50,6 +50,18 @@ class BatchBudget:
                 f"one input may cost {self.each_usd:g} US dollars, and all of them only {self.total_usd:g}",
                 hint="Let each cost less, or all of them more.",
             )
+
+
+def check_inputs(inputs: object) -> None:
+    """Raise `UsageError` for a single input, whose characters or keys would be taken for inputs."""
+    from pydantic import BaseModel
+
+    kind = type(inputs).__name__
+    if isinstance(inputs, str | bytes | Mapping | BaseModel) or not isinstance(inputs, Iterable | AsyncIterable):
+        raise UsageError(
+            f"map takes several inputs, not a value of type {kind}",
+            hint='Pass a list, such as ["one", "two"].',
+        )
 
 
 class MapInputs(Protocol):

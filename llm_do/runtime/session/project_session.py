@@ -26,12 +26,13 @@ from llm_do.runtime.agents.agent_builder import AgentBuilder, builder_of
 from llm_do.runtime.approval.approver import Approver
 from llm_do.runtime.context.resources import Resources
 from llm_do.runtime.context.shared import Shared
-from llm_do.runtime.record.events.event import Event
+from llm_do.runtime.record.events.event import EVENT_TYPES, Event
 from llm_do.runtime.record.events.subscription import Subscription
 from llm_do.runtime.record.project_variables import file_variables
 from llm_do.runtime.record.results import Usage
 from llm_do.runtime.session.run_options import RuntimeOptions, check_options
 from llm_do.runtime.session.runtime_config import RuntimeConfig, patterns_of, policy_of, session_config
+from llm_do.text.words import did_you_mean
 
 if TYPE_CHECKING:
     from llm_do.runtime.record.events.event_bus import EventBus
@@ -154,9 +155,17 @@ class ProjectSession:
             A function that ends the subscription.
 
         Raises:
-            UsageError: The callback is async, and events don't wait for callbacks.
+            UsageError: There are no events of this type; or the callback can't be called, or is async: events don't
+                wait for callbacks.
         """
-        if iscoroutinefunction(callback):
+        if type is not None and type not in EVENT_TYPES:
+            raise UsageError(
+                f"there are no events of type {type!r}",
+                hint=did_you_mean(str(type), EVENT_TYPES) or f"Types are {', '.join(EVENT_TYPES)}.",
+            )
+        if not callable(callback):
+            raise UsageError(f"an event callback must be a function, not {callback!r}", hint="Pass a function.")
+        if iscoroutinefunction(callback) or iscoroutinefunction(callback.__call__):
             raise UsageError(
                 "an event callback can't be async: events don't wait for it",
                 hint="Let it put the event into an asyncio.Queue, or iterate over `runtime.stream`.",

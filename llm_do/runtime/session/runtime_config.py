@@ -13,6 +13,7 @@ from llm_do.policy.rules import Policy, option_rules
 from llm_do.project.project import RecordSettings, RuntimeSettings
 from llm_do.runtime.approval.broker import RunApprovalPolicy
 from llm_do.runtime.context.user_questions import AskUser
+from llm_do.runtime.session.option_checks import check_kinds, check_limits
 from llm_do.runtime.session.run_options import RuntimeOptions
 from llm_do.text.json_data import to_json_data
 
@@ -130,11 +131,12 @@ class RuntimeConfig:
             project: The project.
 
         Raises:
-            UsageError: A limit is out of range.
+            UsageError: A limit is out of range, or a value is of a type that the option doesn't take.
             ValueError: `approvals` is not a known mode or answer.
         """
         options: dict[str, Any] = {name: value for name, value in changes.items() if value is not None}
-        _check_limits(options)
+        check_limits(options)
+        check_kinds(options)
         options.setdefault("env_file", project.env_file)
         settings = set(RuntimeSettings.__dataclass_fields__) - set(cls.__dataclass_fields__)
         own = {name: options.pop(name) for name in list(options) if name in settings}
@@ -146,6 +148,10 @@ def session_config(project: Project, config: RuntimeConfig | None, options: Runt
     """Return a session's configuration: `config`, or the project's with the caller's options."""
     if config is None:
         return RuntimeConfig.of(project, **options)
+    if not isinstance(cast("object", config), RuntimeConfig):
+        raise UsageError(
+            f"config must be a RuntimeConfig, not {config!r}", hint="Write RuntimeConfig.of(project, ...)."
+        )
     both = [name for name, value in options.items() if value is not None]
     if both:
         raise UsageError(
@@ -159,47 +165,6 @@ def _as_tuple(value: object) -> tuple[object, ...]:
     if isinstance(value, str) or not isinstance(value, Iterable):
         return (value,)
     return tuple(cast("Iterable[object]", value))
-
-
-_MINIMUM = {
-    "max_depth": 1,
-    "max_steps": 1,
-    "max_retries": 0,
-    "loop_threshold": 0,
-    "max_concurrency": 1,
-    "max_calls_per_response": 1,
-    "max_result_bytes": 1,
-}
-"""The limits that are counts, each with its smallest value, as in a manifest."""
-
-
-def _check_limits(options: Mapping[str, Any]) -> None:
-    for name, least in _MINIMUM.items():
-        value = options.get(name, least)
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise UsageError(
-                f"{name} must be a whole number, {least} or more, not {value!r}",
-                hint="pass such a number, or leave the option out for the project's own",
-            )
-    kept: object = options.get("record_settings", RecordSettings())
-    if not isinstance(kept, RecordSettings):
-        raise UsageError(
-            f"record_settings must be RecordSettings, not {kept!r}",
-            hint="write RecordSettings(keep_days=7), for example",
-        )
-    for name, count in (("keep_days", kept.keep_days), ("max_mb", kept.max_mb)):
-        if not isinstance(cast("object", count), int) or isinstance(cast("object", count), bool) or count < 1:
-            raise UsageError(
-                f"record_settings.{name} must be a whole number, 1 or more, not {count!r}",
-                hint="pass such a number, or leave it out for the default",
-            )
-    for name in ("run_timeout", "tool_timeout"):
-        seconds = options.get(name, 1)
-        if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not seconds > 0:
-            raise UsageError(
-                f"{name} must be a number of seconds above 0, not {seconds!r}",
-                hint="pass such a number, or leave the option out for no limit of its own",
-            )
 
 
 def patterns_of(texts: Sequence[str], option: str) -> tuple[Pattern, ...]:

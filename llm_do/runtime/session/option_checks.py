@@ -1,0 +1,127 @@
+"""Checks of the options of a session, so that a value of a wrong type is a sentence where it is passed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from os import PathLike
+from typing import Any, cast
+
+from llm_do.errors import UsageError
+from llm_do.project.project import RecordSettings
+
+__all__ = ["check_kinds", "check_limits"]
+
+_MINIMUM = {
+    "max_depth": 1,
+    "max_steps": 1,
+    "max_retries": 0,
+    "loop_threshold": 0,
+    "max_concurrency": 1,
+    "max_calls_per_response": 1,
+    "max_result_bytes": 1,
+}
+"""The limits that are counts, each with its smallest value, as in a manifest."""
+
+_FLAGS = (
+    "record",
+    "frozen",
+    "durable",
+    "return_permission_errors",
+    "agent_calls_require_approval",
+    "agent_attachments_require_approval",
+)
+
+
+def check_limits(options: Mapping[str, Any]) -> None:
+    """Raise `UsageError` for a limit that is out of range."""
+    for name, least in _MINIMUM.items():
+        value = options.get(name, least)
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise UsageError(
+                f"{name} must be a whole number, {least} or more, not {value!r}",
+                hint="pass such a number, or leave the option out for the project's own",
+            )
+    kept: object = options.get("record_settings", RecordSettings())
+    if not isinstance(kept, RecordSettings):
+        raise UsageError(
+            f"record_settings must be RecordSettings, not {kept!r}",
+            hint="write RecordSettings(keep_days=7), for example",
+        )
+    for name, count in (("keep_days", kept.keep_days), ("max_mb", kept.max_mb)):
+        if not isinstance(cast("object", count), int) or isinstance(cast("object", count), bool) or count < 1:
+            raise UsageError(
+                f"record_settings.{name} must be a whole number, 1 or more, not {count!r}",
+                hint="pass such a number, or leave it out for the default",
+            )
+    for name in ("run_timeout", "tool_timeout"):
+        seconds = options.get(name, 1)
+        if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not seconds > 0:
+            raise UsageError(
+                f"{name} must be a number of seconds above 0, not {seconds!r}",
+                hint="pass such a number, or leave the option out for no limit of its own",
+            )
+
+
+def check_kinds(options: Mapping[str, Any]) -> None:
+    """Raise `UsageError` for an option whose value can't be what it takes."""
+    for name, value in options.items():
+        if value is None:
+            continue
+        if name in _FLAGS:
+            described = None if isinstance(value, bool) else "True or False"
+        else:
+            described = None if _KINDS.get(name, _anything)(value) else _DESCRIBED[name]
+        if described is not None:
+            raise UsageError(
+                f"{name} must be {described}, not {value!r}", hint="Leave the option out for the project's own."
+            )
+
+
+def _anything(_: object) -> bool:
+    return True
+
+
+def _is_model(value: object) -> bool:
+    if isinstance(value, str):
+        return bool(value)
+    if isinstance(value, Iterable):
+        names = tuple(cast("Iterable[object]", value))
+        return bool(names) and all(isinstance(each, str) for each in names)
+    from pydantic_ai.models import Model
+
+    return isinstance(value, Model)
+
+
+def _are_names(value: object) -> bool:
+    return isinstance(value, Mapping) and all(
+        isinstance(each, str) for pair in cast("Mapping[object, object]", value).items() for each in pair
+    )
+
+
+def _is_store(value: object) -> bool:
+    return isinstance(value, str | PathLike) or not _is_data(value)
+
+
+def _is_data(value: object) -> bool:
+    return isinstance(value, int | float | str | bytes | Iterable | type)
+
+
+_KINDS: dict[str, Callable[[object], bool]] = {
+    "model": _is_model,
+    "models": _are_names,
+    "store": _is_store,
+    "transport": lambda value: not _is_data(value),
+    "ask_user": callable,
+    "notice": callable,
+    "env_file": lambda value: isinstance(value, str | PathLike),
+}
+
+_DESCRIBED = {
+    "model": "the name of a model, a list of names to try in order, or a PydanticAI model",
+    "models": "names of models by names of agents",
+    "store": "a ThreadStore, the path of a SQLite file or a URL",
+    "transport": "a Transport",
+    "ask_user": "a function",
+    "notice": "a function",
+    "env_file": "the path of a file",
+}
