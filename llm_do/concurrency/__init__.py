@@ -1,1 +1,1 @@
-"""Event loops, worker threads, cancellation, and gathering results in order; independent of agents."""
+"""Event loops, worker threads, cancellation, ordered results, and what ends with the process; independent of agents."""

@@ -4,7 +4,7 @@ be killed.
 A signal that can be handled is handled, but nothing can be done about SIGKILL, a crash or the system running out of
 memory. So a shell waits at the end of a pipe that only this process holds open. If the pipe closes without a word, the
 shell terminates, then kills, every process with our mark in its environment, which children inherit from children, and
-removes the folders that it was told.
+removes the folders that it was told of and that nobody has removed since.
 
 On Linux only, where `/proc` shows the environment of processes; elsewhere nothing is started.
 """
@@ -16,10 +16,18 @@ import os
 import signal
 import sys
 import threading
-import uuid
 from pathlib import Path
 
-__all__ = ["MARK", "cut_lifeline", "find_marked", "guarded_environment", "kill_marked", "remove_if_killed"]
+__all__ = [
+    "MARK",
+    "cut_lifeline",
+    "find_marked",
+    "guarded_environment",
+    "keep_if_killed",
+    "kill_marked",
+    "lifeline_process",
+    "remove_if_killed",
+]
 
 MARK = "LLM_DO_LIFELINE"
 """The environment variable that marks a process's descendants."""
@@ -28,11 +36,19 @@ _SHELL = "/bin/sh"
 _SCRIPT = """\
 cd /
 trap '' HUP INT TERM
+round=30
 while read -r word folder; do
-  [ "$word" = remove ] || exit 0
-  set -- "$@" "$folder"
+  case $word in
+    guard) round=0 ;;
+    remove) set -- "$@" "$folder" ;;
+    keep)
+      for each do
+        shift
+        [ "$each" = "$folder" ] || set -- "$@" "$each"
+      done ;;
+    *) round=30; break ;;
+  esac
 done
-round=0
 while [ $round -lt 30 ]; do
   files=$(grep -lsF "$0" /proc/[0-9]*/environ)
   [ -n "$files" ] || break
@@ -52,6 +68,7 @@ done
 _lock = threading.Lock()
 _token = ""
 _pipe: int | None = None
+_process: int | None = None
 
 
 def guarded_environment() -> dict[str, str]:
@@ -62,8 +79,7 @@ def guarded_environment() -> dict[str, str]:
     if not sys.platform.startswith("linux"):
         return {}
     with _lock:
-        if _pipe is None:
-            _start()
+        _say(b"guard")
         return {MARK: _token}
 
 
@@ -76,11 +92,14 @@ def remove_if_killed(folder: Path) -> None:
     if not sys.platform.startswith("linux") or "\n" in str(folder):
         return
     with _lock:
-        if _pipe is None:
-            _start()
-        if _pipe is not None:
-            with contextlib.suppress(OSError):  # someone has ended the shell
-                os.write(_pipe, b"remove " + os.fsencode(folder) + b"\n")
+        _say(b"remove " + os.fsencode(folder))
+
+
+def keep_if_killed(folder: Path) -> None:
+    """Take back what `remove_if_killed` was told of a folder, once the caller has removed it."""
+    with _lock:
+        if _pipe is not None and "\n" not in str(folder):
+            _say(b"keep " + os.fsencode(folder))
 
 
 def cut_lifeline() -> None:
@@ -88,8 +107,7 @@ def cut_lifeline() -> None:
     global _pipe
     with _lock:
         if _pipe is not None:
-            with contextlib.suppress(OSError):
-                os.write(_pipe, b"ended\n")
+            _say(b"ended")
             os.close(_pipe)
             _pipe = None
 
@@ -99,6 +117,11 @@ def kill_marked() -> None:
     for process in find_marked(f"{MARK}={_token}") if _token else ():
         with contextlib.suppress(OSError):
             os.kill(process, signal.SIGKILL)
+
+
+def lifeline_process() -> int | None:
+    """Return the id of the shell, if there is one: it isn't to be ended with what this process has started."""
+    return _process
 
 
 def find_marked(mark: str) -> list[int]:
@@ -116,13 +139,22 @@ def find_marked(mark: str) -> list[int]:
     return found
 
 
+def _say(line: bytes) -> None:
+    """Tell the shell something, which is started with the first line."""
+    if _pipe is None:
+        _start()
+    if _pipe is not None:
+        with contextlib.suppress(OSError):  # someone has ended the shell
+            os.write(_pipe, line + b"\n")
+
+
 def _start() -> None:
-    global _token, _pipe
-    _token = uuid.uuid4().hex
+    global _token, _pipe, _process
+    _token = os.urandom(16).hex()
     reads, writes = os.pipe()
     try:
         null = (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0), (os.POSIX_SPAWN_DUP2, 1, 2)
-        os.posix_spawn(
+        _process = os.posix_spawn(
             _SHELL,
             ["sh", "-c", _SCRIPT, f"{MARK}={_token}"],
             {"PATH": "/usr/bin:/bin"},
@@ -139,10 +171,10 @@ def _start() -> None:
 
 def _forget() -> None:
     """In a fork: the lifeline is the parent's, and must not be held by a child that outlives it."""
-    global _pipe, _token, _lock
+    global _pipe, _token, _lock, _process
     if _pipe is not None:
         os.close(_pipe)
-    _pipe, _token, _lock = None, "", threading.Lock()
+    _pipe, _token, _lock, _process = None, "", threading.Lock(), None
 
 
 if hasattr(os, "register_at_fork"):

@@ -59,15 +59,16 @@ class Root:
 
     Example:
         >>> import tempfile
-        >>> root = Root(Path(tempfile.mkdtemp()))
-        >>> root.write("notes/today.md", b"hello")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     root = Root(folder)
+        ...     root.write("notes/today.md", b"hello")
+        ...     root.read("notes/../notes/today.md", limit=100)
+        ...     try:
+        ...         root.read("../secret", limit=100)
+        ...     except FileRefusedError as error:
+        ...         print(error)
         True
-        >>> root.read("notes/../notes/today.md", limit=100)
         b'hello'
-        >>> try:
-        ...     root.read("../secret", limit=100)
-        ... except FileRefusedError as error:
-        ...     print(error)
         ../secret: it is outside the root folder
     """
 

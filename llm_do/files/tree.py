@@ -47,10 +47,11 @@ class Tree:
 
     Example:
         >>> import tempfile
-        >>> root = Root(tempfile.mkdtemp())
-        >>> for path in ("b.md", "a/x.log", "a/y.md", ".gitignore"):
-        ...     _ = root.write(path, b"*.log")
-        >>> [found.path for found in Tree(root)]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     root = Root(folder)
+        ...     for path in ("b.md", "a/x.log", "a/y.md", ".gitignore"):
+        ...         _ = root.write(path, b"*.log")
+        ...     [found.path for found in Tree(root)]
         ['.gitignore', 'a', 'a/y.md', 'b.md']
     """
 

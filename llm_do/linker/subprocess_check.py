@@ -6,16 +6,17 @@ Only what inspects projects pays for it (`check_project`, `graph`, `tools`), and
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ from typing import Any
 from llm_do._bounded_files import read_bounded_text
 from llm_do._startup.code_access import is_open
 from llm_do._startup.frozen import frozen
+from llm_do.concurrency.lifeline import cut_lifeline, guarded_environment
+from llm_do.concurrency.temporary_folders import temporary_folder
 from llm_do.diagnostics.codes import python as problems
 from llm_do.diagnostics.codes.code import Problem
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
@@ -138,12 +141,12 @@ def run_task(report: LinkReport | TestedProject, task: str | None, options: Mapp
 
 
 def _ask(request: Mapping[str, Any], root: Path, limit: float) -> CheckResult | _End:
-    with tempfile.TemporaryDirectory(prefix="llm-do-") as folder:
-        code = _run(json.dumps({**request, "folder": folder}), limit)
-        answer = _read(Path(folder, "answer"))
+    with temporary_folder("check") as folder:
+        code = _run(json.dumps({**request, "folder": str(folder)}), limit)
+        answer = _read(folder / "answer")
         if answer:
             return _checked(json.loads(answer), root)
-        return _End(_read(Path(folder, "file")), _read(Path(folder, "trace")), code)
+        return _End(_read(folder / "file"), _read(folder / "trace"), code)
 
 
 def _checked(answer: Mapping[str, Any], root: Path) -> CheckResult:
@@ -158,8 +161,10 @@ def _checked(answer: Mapping[str, Any], root: Path) -> CheckResult:
 
 def _run(request: str, limit: float) -> int | None:
     """Run the process; its stdout is our stderr, as results go to stdout and nothing else does."""
+    _cut_lifeline_at_end()
     process = subprocess.Popen(
         [sys.executable, "-P", "-X", "utf8", "-c", _START, request],
+        env={**os.environ, **guarded_environment()},  # code that hangs mustn't outlive a process that is killed
         stdin=subprocess.DEVNULL,
         stdout=2,
         start_new_session=True,
@@ -172,6 +177,12 @@ def _run(request: str, limit: float) -> int | None:
         with suppress(OSError):  # whatever it started goes with it
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+
+
+@cache
+def _cut_lifeline_at_end() -> None:
+    """At an orderly end there is nothing to look for: the process has been waited for."""
+    atexit.register(cut_lifeline)
 
 
 def _read(path: Path) -> str:

@@ -17,8 +17,8 @@ a conversation; check its `turns` one by one.
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast, get_args
@@ -197,9 +197,9 @@ def play_twice(
         from llm_do.threads.opened_stores import open_store
 
         options["store"] = open_store(linked, place)
-    with tempfile.TemporaryDirectory() as folder:
+    with ExitStack() as stack:
         if answers is not None:
-            options["model"] = f"script:{_script_path(answers, Path(folder))}"
+            options["model"] = f"script:{_script_path(answers, stack)}"
         recorder = None
         if cassette is not None:
             recorder = _use_cassette(options, Path(cassette), linked, ignore, recorded_tools, record=record_cassette)
@@ -342,13 +342,15 @@ def _check_answers(approvals: Mapping[str, Answer] | str) -> None:
 
 
 def _script_path(
-    answers: Sequence[Mapping[str, Any]] | Mapping[str, Any] | str | os.PathLike[str], folder: Path
+    answers: Sequence[Mapping[str, Any]] | Mapping[str, Any] | str | os.PathLike[str], stack: ExitStack
 ) -> Path:
     if isinstance(answers, str | os.PathLike):
         return Path(answers).absolute()
     import json
 
-    path = folder / "answers.yaml"
+    from llm_do.concurrency.temporary_folders import temporary_folder
+
+    path = stack.enter_context(temporary_folder("answers")) / "answers.yaml"
     data: object = list(answers) if not isinstance(answers, Mapping) else answers
     if isinstance(data, Mapping) and "agents" not in data:
         data = {"agents": data}

@@ -199,11 +199,13 @@ def guard_children() -> None:
 
 def kill_children() -> None:
     """Kill all descendants of this process, on systems that list them, those with another parent included."""
-    for process in _descendants(os.getpid()):
-        with suppress(OSError):
-            os.kill(process, signal.SIGKILL)
     # Not imported here: a module that hangs may be what has to be ended.
     lifeline = sys.modules.get("llm_do.concurrency.lifeline")
+    spared = lifeline.lifeline_process() if lifeline is not None else None  # it removes folders after this process
+    for process in _descendants(os.getpid()):
+        if process != spared:
+            with suppress(OSError):
+                os.kill(process, signal.SIGKILL)
     if lifeline is not None:
         lifeline.kill_marked()
 

@@ -48,7 +48,8 @@ class KeptFolder:
 
     Example:
         >>> import tempfile
-        >>> KeptFolder(Path(tempfile.mkdtemp())).records()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     KeptFolder(Path(folder)).records()
         []
     """
 

@@ -9,9 +9,7 @@ import asyncio
 import logging
 import os
 import secrets
-import shutil
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +19,7 @@ from typing import Any
 
 from llm_do._extras import has_extra, missing_extra
 from llm_do._startup.frozen import frozen
+from llm_do.concurrency.temporary_folders import temporary_folder
 from llm_do.errors import ModelError, ModelUnavailableError
 from llm_do.models.builtin.grammar import JsonSchema, decoder_schema
 
@@ -206,15 +205,14 @@ def _load(path: Path) -> Any:
     params.cpuparams_batch.n_threads = cores
     # The library also serves HTTP, which must not be reachable.
     params.api_keys = [secrets.token_hex(16)]
-    socket = Path(tempfile.mkdtemp(prefix="llm-do-")) / "m.sock"
-    if sys.platform != "win32" and len(str(socket)) < LONGEST_SOCKET:
-        params.hostnames = [str(socket)]
-    try:
-        return library.Server(params)
-    except Exception as error:
-        raise ModelUnavailableError(
-            f"the model {path.name} can't be loaded: {' '.join(str(error).split())}",
-            hint="name another GGUF file: `local:PATH.gguf`",
-        ) from error
-    finally:
-        shutil.rmtree(socket.parent, ignore_errors=True)
+    with temporary_folder() as folder:
+        socket = folder / "m.sock"
+        if sys.platform != "win32" and len(str(socket)) < LONGEST_SOCKET:
+            params.hostnames = [str(socket)]
+        try:
+            return library.Server(params)
+        except Exception as error:
+            raise ModelUnavailableError(
+                f"the model {path.name} can't be loaded: {' '.join(str(error).split())}",
+                hint="name another GGUF file: `local:PATH.gguf`",
+            ) from error

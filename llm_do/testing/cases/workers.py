@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from llm_do._startup.frozen import frozen
-from llm_do.concurrency.lifeline import remove_if_killed
+from llm_do.concurrency.temporary_folders import temporary_folder
 from llm_do.testing.cases.case import Case, Plan
 from llm_do.testing.cases.results import CaseResult, Failure
 from llm_do.testing.cases.running import CaseRun, run_case
@@ -54,9 +54,8 @@ class Job:
 
 def run_jobs(project: Path, jobs: Sequence[Job], processes: int) -> Iterator[tuple[int, CaseRun]]:
     """Run jobs in processes, and yield each one's number with what came of it, as they end."""
-    with tempfile.TemporaryDirectory(prefix="llm-do-tests-", ignore_cleanup_errors=True) as folder:
-        remove_if_killed(Path(folder))
-        pool = _Pool(project, jobs, Path(folder), max(1, min(processes, len(jobs))))
+    with temporary_folder("tests") as folder:
+        pool = _Pool(project, jobs, folder, max(1, min(processes, len(jobs))))
         try:
             yield from pool.run()
         finally:
@@ -192,11 +191,20 @@ def _with_printed(result: CaseResult, printed: Path) -> CaseResult:
     return replace(result, failures=(replace(first, block=block), *others))
 
 
+def _end_with_parent() -> None:
+    """Wait until the process that started this one has ended, then end, with what has been started here."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os.killpg(0, signal.SIGKILL)
+
+
 def _serve(connection: Connection, project: Path, jobs: Sequence[Job], printed: Path, folder: Path) -> None:
     """What a worker does: run the jobs whose numbers come, until the other end is closed."""
     os.setsid()  # an interruption at the terminal is for the process that started it, which ends this one
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    threading.Thread(target=_end_with_parent, name="llm-do-parent", daemon=True).start()
     tempfile.tempdir = str(folder)
     output = os.open(printed, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     nothing = os.open(os.devnull, os.O_RDONLY)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-import tempfile
 from collections.abc import Callable, Generator, Mapping
 from contextlib import chdir, contextmanager
 from dataclasses import replace
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from llm_do._startup.code_access import open_copy
 from llm_do._startup.frozen import frozen
+from llm_do.concurrency.temporary_folders import temporary_folder
 from llm_do.errors import LinkError
 from llm_do.linker.sources.new_code import NewCode, read_new_code
 from llm_do.linker.sources.project_root import locate_project
@@ -65,9 +65,9 @@ def open_workspace(
         with chdir(root):
             yield _workspace(root, partial(_link, project, agents, env_file))
         return
-    with tempfile.TemporaryDirectory(prefix="llm-do-test-", ignore_cleanup_errors=True) as folder:
+    with temporary_folder("test") as folder:
         # The copy's folder has the name of the original: it may be part of what a model is sent.
-        copy = Path(folder).resolve() / (root.name or "project")
+        copy = folder.resolve() / (root.name or "project")
         _Copy(root, copy, read_new_code(root)).folder(root)
         open_copy(root, copy)
         target = copy if project.is_dir() else copy / project.name

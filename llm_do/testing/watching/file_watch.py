@@ -47,10 +47,10 @@ class FileWatch:
 
     Example:
         >>> import tempfile
-        >>> folder = Path(tempfile.mkdtemp())
-        >>> watch = FileWatch(folder, wait=lambda seconds: None)
-        >>> _ = (folder / "main.agent").write_text("Hello")
-        >>> [path.name for path in watch.changed()]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     watch = FileWatch(Path(folder), wait=lambda seconds: None)
+        ...     _ = Path(folder, "main.agent").write_text("Hello")
+        ...     [path.name for path in watch.changed()]
         ['main.agent']
     """
 

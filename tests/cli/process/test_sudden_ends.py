@@ -258,3 +258,80 @@ def test_an_interrupted_wait_for_input_says_so_too(project: Callable[..., Path])
     process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=30)
     assert (process.returncode, out, err) == (143, "", "interrupted by SIGTERM\n")
+
+
+WAITING_TOOLS = '''\
+import os, time
+from pathlib import Path
+
+HERE = Path({root!r})
+
+
+def wait() -> str:
+    """Wait for a file."""
+    (HERE / "begun").touch()
+    while not (HERE / "go").exists():
+        time.sleep(0.01)
+    return "waited"
+
+
+if {hangs}:
+    wait()
+TOOLS = [wait]
+'''
+
+WAITING_AGENT = "---\nname: main\nmodel: script:answers.yaml\ntools: [wait]\n---\nGo.\n"
+WAITING_TEST = "tests:\n  - name: waits\n    input: x\n    expect: {output: {equals: done}}\n"
+
+
+def waiting_command(kind: str, root: Path) -> list[str]:
+    """A command that makes a temporary folder of a kind, in a project whose code waits for the file `go`."""
+    tools = WAITING_TOOLS.format(root=str(root), hangs=kind == "check")
+    answers = "- tools: [{name: wait}]\n- text: done\n"
+    write_project(root, answers, agent=WAITING_AGENT, **{"tools.py": tools})
+    manifest = {"version": 1, "entry": {"agent": "main"}, "agent_files": ["*.agent"], "python_files": ["tools.py"]}
+    approvals = {"allow": ["wait"] if kind == "tests" else []}
+    (root / "project.json").write_text(json.dumps({**manifest, "approvals": approvals}))
+    if kind == "check":
+        return ["check"]
+    if kind == "tests":
+        (root / "tests").mkdir()
+        (root / "tests" / "main.test.yaml").write_text(WAITING_TEST)
+        return ["test"]
+    began = run_forked("run", "x", "--durable", "--run-id", "r", cwd=root)
+    assert began.code == 5, began.err
+    assert run_forked("approvals", "answer", "r.1", "allow", cwd=root).code == 0
+    return ["resume", "r", "--as-begun"]
+
+
+ENDS = [None, signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT]
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("number", ENDS)
+@pytest.mark.parametrize("kind", ["check", "tests", "as-begun"])
+def test_no_command_leaves_a_temporary_folder(
+    tmp_path: Path, temporary: Path, kind: str, number: signal.Signals | None
+) -> None:
+    words = waiting_command(kind, tmp_path)
+    assert left_behind(temporary) == []
+    process = start_process(words, tmp_path)
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "begun").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    (found,) = temporary.iterdir()
+    assert found.name.startswith(f"llm-do-{kind}-")
+
+    if number is None:
+        (tmp_path / "go").touch()
+    else:
+        process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+
+    signalled = None if number is None else -number if number == signal.SIGKILL else 128 + number
+    assert process.returncode == (signalled or 0), out + err
+    assert left_behind(temporary) == []
+    deadline = time.monotonic() + 60
+    while of_project(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert of_project(tmp_path) == []

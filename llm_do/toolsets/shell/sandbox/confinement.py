@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import shutil
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
@@ -17,7 +16,7 @@ from pathlib import Path
 
 from llm_do._home_folder import home_folder
 from llm_do._startup.frozen import frozen
-from llm_do.concurrency.lifeline import remove_if_killed
+from llm_do.concurrency.temporary_folders import make_temporary_folder, remove_temporary_folder
 from llm_do.files.code_tree import CodeScan
 from llm_do.files.glob_patterns import matches_any_path
 from llm_do.files.local_folder import FOLDER
@@ -40,6 +39,7 @@ __all__ = [
     "confine",
     "program_folders",
     "reading_wall",
+    "remove_scratch_folders",
 ]
 
 _TEMPORARY = ("/tmp/", "/var/tmp/")
@@ -266,11 +266,11 @@ def _scratch(root: Path) -> Path:
     key = (os.getpid(), str(root))
     with _lock:
         if key not in _scratches:
-            folder = Path(tempfile.mkdtemp(prefix="llm-do-"))
-            remove_if_killed(folder)
+            folder = make_temporary_folder("scratch")
             for name in ("home", "cache"):
                 (folder / "tmp" / name).mkdir(parents=True)
-            atexit.register(_remove, key[0], folder)
+            if all(process != key[0] for process, _ in _scratches):
+                atexit.register(remove_scratch_folders)
             _scratches[key] = folder / "tmp"
         return _scratches[key]
 
@@ -280,6 +280,10 @@ _scratches: dict[tuple[int, str], Path] = {}
 _lock = threading.Lock()
 
 
-def _remove(process: int, folder: Path) -> None:
-    if os.getpid() == process:  # not in a process that was forked off this one
-        shutil.rmtree(folder, ignore_errors=True)
+def remove_scratch_folders() -> None:
+    """Remove the scratch folders that this process has made; a command that follows has a new one."""
+    with _lock:
+        for key in [
+            key for key in _scratches if key[0] == os.getpid()
+        ]:  # not those of a process that it was forked off
+            remove_temporary_folder(_scratches.pop(key).parent)
