@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
-import shutil
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +29,8 @@ def main() -> list[Figure]:
 
 def mapped(count: int, rounds: int = 3) -> Figure:
     """Inputs of an agent with eight tools, of which none is called."""
-    folder = Path(tempfile.mkdtemp())
+    scratch = tempfile.TemporaryDirectory()
+    folder = Path(scratch.name)
     numbers = itertools.count()
     reference = bare("text")
 
@@ -54,6 +54,6 @@ def mapped(count: int, rounds: int = 3) -> Figure:
     try:
         one, other = interleaved(ours, gathered, rounds=rounds)
     finally:
-        shutil.rmtree(folder)
+        scratch.cleanup()
     detail = f"{one / count * 1000:.2f} ms against {other / count * 1000:.2f} ms an input"
     return Figure(f"map of {count} inputs / bare gather", one / other, 1.43, detail=detail)

@@ -3,6 +3,8 @@
 
 That the garbage collector doesn't walk what stays until the end: modules, and tests themselves.
 
+That temporary files are in a folder of the session, and that llm-do leaves none of its own there.
+
 And that the tests find the same surroundings everywhere: a run in the background, which a shell starts with Ctrl-C
 or a hangup ignored, can test both all the same, and what a CI system or a person has set (`CI`, `NO_COLOR`) changes
 nothing.
@@ -12,7 +14,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import tempfile
 import threading
@@ -23,6 +24,7 @@ import pytest
 from hypothesis import is_hypothesis_test, settings
 
 from llm_do._startup.process import pause_collector, resume_collector
+from tests.support import session_folder
 
 if TYPE_CHECKING:
     from tests.support.postgres import Server
@@ -46,7 +48,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # Tests trust what they write; those of trust itself remove this.
     os.environ["LLM_DO_TRUST"] = "1"
     if not hasattr(config, "workerinput"):
-        os.environ["TESTS_FOLDER"] = tempfile.mkdtemp(prefix="llm-do-tests-")
+        session_folder.make()
+    tempfile.tempdir = os.environ["TMPDIR"]
     os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="state-", dir=os.environ["TESTS_FOLDER"])
     os.environ["XDG_CONFIG_HOME"] = "/nonexistent"
     if threading.current_thread() is threading.main_thread():
@@ -65,7 +68,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Remove what this process and the workers, which may have been killed, kept outside the folders of tests."""
     if not hasattr(config, "workerinput"):
-        shutil.rmtree(os.environ["TESTS_FOLDER"], ignore_errors=True)
+        session_folder.remove()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -83,6 +86,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if is_hypothesis_test(getattr(item, "obj", None)):
                 item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail if llm-do has left a temporary folder, once the workers have ended."""
+    if not hasattr(session.config, "workerinput") and (left := session_folder.left_by_llm_do()):
+        reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None:
+            reporter.write_line(f"llm-do has left in the folder for temporary files: {', '.join(left)}", red=True)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.hookimpl(trylast=True)

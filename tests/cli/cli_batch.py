@@ -108,7 +108,7 @@ class Server:
     ) -> None:
         """Begin a run; `together` merges stderr into stdout."""
         # Not a TemporaryDirectory, which a child would delete when it ends.
-        folder = Path(tempfile.mkdtemp(dir=os.environ.get("TESTS_FOLDER")))
+        folder = Path(tempfile.mkdtemp())
         files = [folder / name for name in NAMES]
         files[0].write_bytes(stdin.encode("latin-1"))
         number = os.fork()

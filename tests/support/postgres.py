@@ -107,7 +107,7 @@ def _free_port() -> int:
 
 def start_server(fsync: str = "off") -> Server:
     """Start a server in a new folder; whoever calls it stops it. Without `fsync`, only the machine must not fail."""
-    folder = Path(tempfile.mkdtemp(prefix="llm-do-postgres-"))
+    folder = Path(tempfile.mkdtemp(prefix="postgres-of-llm-do-"))
     if os.getuid() == 0:
         shutil.chown(folder, USER, USER)
     (folder / "password").write_text(PASSWORD)
@@ -151,7 +151,11 @@ def shared_server(note: Path, run: int) -> Server:
         text = file.read()
         if not text:
             command = [sys.executable, __file__, str(run)]
-            guard = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True, cwd="/")
+            # Its folder is beside that of the session, which goes before the server has stopped.
+            env = {**os.environ, "TMPDIR": os.environ["PYTEST_DEBUG_TEMPROOT"]}
+            guard = subprocess.Popen(
+                command, stdout=subprocess.PIPE, text=True, start_new_session=True, cwd="/", env=env
+            )
             assert guard.stdout is not None
             text = guard.stdout.readline()
             assert text, "the server didn't start"

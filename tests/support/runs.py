@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from llm_do import AgentSpec, ApprovalDecision, ApprovalRequest, Project, RunRes
 from llm_do.project.project import Budget, EntrySpec, RuntimeSettings
 from llm_do.project.registry import Registered, Registry
 
-_FOLDER = tempfile.TemporaryDirectory(prefix="empty-", dir=os.environ.get("TESTS_FOLDER"))
+_FOLDER = tempfile.TemporaryDirectory(prefix="empty-")
 EMPTY = Path(_FOLDER.name)
 """The root of projects that don't need their own."""
 
