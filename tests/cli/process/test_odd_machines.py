@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -165,6 +166,20 @@ def test_help_that_cannot_be_printed_says_so(tmp_path: Path, args: list[str]) ->
     assert ended.stderr.decode() == (
         "error: the result can't be written to stdout: No space left on device. Send it somewhere else.\n"
     )
+
+
+def test_a_project_that_does_not_fit_on_the_disk_leaves_no_files(tmp_path: Path) -> None:
+    def prepare() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
+
+    # Python would leave compiled files cut short.
+    failed = run_limited(["init", "desk"], tmp_path, prepare=prepare, PYTHONDONTWRITEBYTECODE="1")
+    left = [path for path in (tmp_path / "desk").rglob("*") if path.is_file()]
+
+    assert (failed.code, failed.out, left) == (2, "", [])
+    assert "can't be written: File too large" in failed.err
+    assert run_limited(["init", "desk"], tmp_path).code == 0
 
 
 def test_a_python_without_docstrings_is_refused(tmp_path: Path) -> None:

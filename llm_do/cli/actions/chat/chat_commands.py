@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from llm_do.cli.actions.new_files import create_file
 from llm_do.cli.arguments.target import user_path
 from llm_do.cli.process.streams import warn
 from llm_do.errors import UsageError
@@ -166,8 +167,7 @@ async def _save(chat: Chat, rest: str) -> None:
 
 def _write(path: Path, text: str) -> None:
     try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
+        create_file(path, text.encode())
     except FileExistsError as error:
         raise UsageError(f"{path} exists already", hint="Name another file.") from error
     except (OSError, ValueError) as error:

@@ -12,6 +12,7 @@ from llm_do._bounded_files import read_bounded
 from llm_do._machine_limits import hint_for
 from llm_do.cli.actions.importing.found_files import SKILL, find_files
 from llm_do.cli.actions.importing.skill_files import skill_files
+from llm_do.cli.actions.new_files import create_file
 from llm_do.cli.arguments.target import user_path
 from llm_do.errors import UsageError
 from llm_do.formats.agent_file import parse_agent
@@ -238,8 +239,7 @@ def _write(imported: Imported, file: str, data: bytes, *, runs: bool = False) ->
         return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("xb") as stream:
-            stream.write(data)
+        create_file(path, data)
         if runs:
             path.chmod(path.stat().st_mode | 0o111 & ~_umask())
     except OSError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -171,6 +172,7 @@ def write(root: Path, files: dict[str, str], report: Callable[[str], object]) ->
     """Write new files; if one exists already, write none."""
     import os
 
+    from llm_do.cli.actions.new_files import create_file
     from llm_do.errors import UsageError
 
     there = [file for file in files if os.path.lexists(root / file)]
@@ -179,18 +181,23 @@ def write(root: Path, files: dict[str, str], report: Callable[[str], object]) ->
             f"{root} has {', '.join(there)} already, and nothing was written",
             hint="Name another folder: llm-do init DIR.",
         )
+    created: list[Path] = []
     try:
         for file, text in files.items():
             path = root / file
             path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("x", encoding="utf-8", newline="\n") as stream:
-                stream.write(text)
-            report(f"{path}\n")
+            create_file(path, text.encode())
+            created.append(path)
     except OSError as error:
+        for path in created:  # so that the same command works once there is space
+            with suppress(OSError):
+                path.unlink()
         raise UsageError(
             f"{error.filename or root} can't be written: {error.strerror or error}",
             hint=hint_for(error, "Name a folder that you may write to: llm-do init DIR."),
         ) from error
+    for path in created:
+        report(f"{path}\n")
 
 
 def _next_steps(folder: str, models: list[str]) -> str:
