@@ -97,10 +97,21 @@ if hasattr(os, "register_at_fork"):
 
 async def call_function(function: Callable[..., Any], *args: Any) -> Any:
     """Call a project's function, in a worker thread unless it is async; await the result if it is awaitable."""
-    if inspect.iscoroutinefunction(function):
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
         return await function(*args)
-    result = await run_in_worker(function, *args)
+    called = WORKERS.submit(contextvars.copy_context().run, function, *args)
+    try:
+        result = await asyncio.wrap_future(called)
+    except asyncio.CancelledError:
+        called.add_done_callback(_close_coroutine)
+        raise
     return await result if inspect.isawaitable(result) else result
+
+
+def _close_coroutine(called: Future[Any]) -> None:
+    """Close a coroutine that an abandoned call has returned: Python would warn that it was never awaited."""
+    if not called.cancelled() and called.exception() is None and inspect.iscoroutine(result := called.result()):
+        result.close()
 
 
 async def run_in_worker(function: Callable[..., T], *args: Any) -> T:

@@ -165,7 +165,7 @@ class ProjectSession:
             )
         if not callable(callback):
             raise UsageError(f"an event callback must be a function, not {callback!r}", hint="Pass a function.")
-        if iscoroutinefunction(callback) or iscoroutinefunction(callback.__call__):
+        if iscoroutinefunction(callback) or iscoroutinefunction(callback.__class__.__call__):
             raise UsageError(
                 "an event callback can't be async: events don't wait for it",
                 hint="Let it put the event into an asyncio.Queue, or iterate over `runtime.stream`.",
