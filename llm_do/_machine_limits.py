@@ -51,6 +51,9 @@ _FILE_LIMITS: dict[int, Limit] = {
 }
 
 _NO_THREADS = ("can't start new thread", "unable to start watchdog thread")
+_LOST = ("error return without exception set", "without setting an exception")
+"""What the interpreter says when native code has failed without a reason, as some of it does for lack of memory."""
+
 _NO_LIBRARY = "shared object"
 _LIBRARY_LIMITS = {
     os.strerror(errno.EMFILE): _FILES,
@@ -95,6 +98,8 @@ def _own_limit(error: BaseException) -> Limit | None:
     match error:
         case MemoryError():
             return _MEMORY
+        case SystemError() if str(error).endswith(_LOST) and _is_memory_limited():
+            return _MEMORY
         case RuntimeError() if str(error) in _NO_THREADS:
             return _THREADS
         case BlockingIOError() if error.errno == errno.EAGAIN and error.filename is None:
@@ -114,6 +119,14 @@ def _of_system(error: OSError) -> Limit | None:
     if limit is None or not isinstance(error.filename, str):
         return limit or _LIMITS.get(error.errno or 0)
     return Limit(f"{error.filename}: {limit.message}", limit.hint)
+
+
+def _is_memory_limited() -> bool:
+    try:
+        import resource
+    except ImportError:  # Windows
+        return False
+    return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
 
 
 def _is_without_folder() -> bool:

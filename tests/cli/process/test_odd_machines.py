@@ -48,6 +48,19 @@ def test_a_lack_of_memory_is_what_the_error_says(tmp_path: Path, command: list[s
     assert ended.err.startswith("error: there isn't enough memory. Close other programs, or raise the limit: `ulimit ")
 
 
+def test_native_code_that_fails_without_a_reason_lacks_memory_only_where_that_is_limited() -> None:
+    code = (
+        "from llm_do._machine_limits import find_limit\n"
+        "print(find_limit(SystemError('error return without exception set')))"
+    )
+    said = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, preexec_fn=prepare).stdout
+        for prepare in (limit(resource.RLIMIT_AS, 4_000 * MEGABYTE), None)
+    ]
+    assert "there isn't enough memory" in said[0]
+    assert said[1] == "None\n"
+
+
 LACKING = """\
 import errno, os, sys
 name = sys.argv.pop(1)
