@@ -28,6 +28,7 @@ __all__ = [
     "peak_memory",
     "python",
     "read_report",
+    "typical",
 ]
 
 NAME = 50

@@ -15,7 +15,7 @@ from typing import Any
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from benchmarks.measure import Figure
+from benchmarks.measure import Figure, typical
 from llm_do import AgentSpec, Project, Runtime, Toolkit
 from llm_do.project.gates import Gate
 from llm_do.project.project import EntrySpec
@@ -26,25 +26,23 @@ FEW, MANY = 10, 100_000
 TOOLS = 100
 STEPS = 20
 RUNS = 500
+ROUNDS = 11
 TARGET_COPY = 2.0
 TARGET_STEP = 1.2
 
 
-def micros(action: Callable[[], object], *, times: int = 200, rounds: int = 20) -> float:
-    """Return the minimum processor time of an action in microseconds."""
-    best = float("inf")
-    for _ in range(rounds):
-        start = time.process_time_ns()
-        for _ in range(times):
-            action()
-        best = min(best, (time.process_time_ns() - start) / times / 1000)
-    return best
+def micros(action: Callable[[], object], *, times: int = 200) -> float:
+    """Return the processor time of an action in microseconds."""
+    start = time.process_time_ns()
+    for _ in range(times):
+        action()
+    return (time.process_time_ns() - start) / times / 1000
 
 
-def copying(keys: int) -> float:
-    """Measure the microseconds of copying a toolkit's state with this many keys and writing to it once."""
+def copying(keys: int) -> Callable[[], object]:
+    """Return what copies a toolkit's state with this many keys and writes to it once."""
     kit = Toolkit("kit", context={f"key{number}": number for number in range(keys)})
-    return micros(lambda: kit.machine.snapshot().context.copy().set("key1", 2))
+    return lambda: kit.machine.snapshot().context.copy().set("key1", 2)
 
 
 def stepping(steps: int) -> FunctionModel:
@@ -98,16 +96,21 @@ def specs() -> dict[str, AgentSpec]:
     }
 
 
-def steps() -> dict[str, float]:
-    """Measure the processor milliseconds of a step, interleaved so that load affects all variants equally."""
+def steps() -> dict[str, tuple[float, float]]:
+    """Measure the processor milliseconds of a step with gates, each with those of a plain step right after it."""
     runtimes = {name: runtime_of(spec) for name, spec in specs().items()}
-    best = dict.fromkeys(runtimes, float("inf"))
-    for _ in range(12):
+    plain = runtimes.pop("plain")
+
+    def spent(runtime: Runtime) -> float:
+        start = time.process_time_ns()
+        asyncio.run(runtime.run("go"))
+        return (time.process_time_ns() - start) / 1e6 / STEPS
+
+    pairs: dict[str, list[tuple[float, float]]] = {name: [] for name in runtimes}
+    for _ in range(ROUNDS + 1):
         for name, runtime in runtimes.items():
-            start = time.process_time_ns()
-            asyncio.run(runtime.run("go"))
-            best[name] = min(best[name], (time.process_time_ns() - start) / 1e6 / STEPS)
-    return {name: round(value, 3) for name, value in best.items()}
+            pairs[name].append((spent(runtime), spent(plain)))
+    return {name: typical(measured[1:]) for name, measured in pairs.items()}
 
 
 def crowd() -> tuple[float, int]:
@@ -132,14 +135,15 @@ def crowd() -> tuple[float, int]:
 
 def main() -> list[Figure]:
     """Measure copies by size, steps by kind, and concurrent runs."""
-    few, many, stepped, (each, wrong) = copying(FEW), copying(MANY), steps(), crowd()
+    copies = copying(MANY), copying(FEW)
+    many, few = typical([(micros(copies[0]), micros(copies[1])) for _ in range(10 * ROUNDS)])
     copied = f"{many:.2f} against {few:.2f} us"
+    each, wrong = crowd()
     return [
         Figure(f"copy of {MANY} keys / of {FEW}", many / few, TARGET_COPY, detail=copied),
         *(
-            Figure(f"step of a tool with {name} / plain", spent / stepped["plain"], TARGET_STEP, detail=f"{spent} ms")
-            for name, spent in stepped.items()
-            if name != "plain"
+            Figure(f"step of a tool with {name} / plain", one / other, TARGET_STEP, detail=f"{one:.3f} ms")
+            for name, (one, other) in steps().items()
         ),
         Figure(f"{RUNS} runs of one toolkit at once, each", each, unit=" ms"),
         Figure("runs that saw another's state", wrong, 0, unit="", detail=f"of {RUNS}"),
