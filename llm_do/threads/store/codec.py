@@ -9,19 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from llm_do.errors import StoreError, ToolError
 from llm_do.runtime.record.redaction import RedactedFile, Redactor
-from llm_do.text.large_data.conversion import is_large, json_parts
+from llm_do.text.large_data.conversion import json_parts
 from llm_do.text.surrogates import replace_surrogates, replace_surrogates_in_data
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
-__all__ = ["event_text", "message_of", "message_text", "same_json", "state_text"]
+__all__ = ["event_text", "large_event_text", "message_of", "message_text", "same_json", "state_text"]
 
 
 def event_text(data: Mapping[str, Any], redact: Redactor) -> str:
-    """Serialize an event as JSON text, a large one in parts."""
-    if is_large(data):
-        return _large_text(data, redact)
+    """Serialize an event as JSON text."""
     from pydantic_core import to_json, to_jsonable_python  # lists of runs need none
 
     try:
@@ -34,7 +32,8 @@ def event_text(data: Mapping[str, Any], redact: Redactor) -> str:
     return redact(text.decode())
 
 
-def _large_text(data: Mapping[str, Any], redact: Redactor) -> str:
+def large_event_text(data: Mapping[str, Any], redact: Redactor) -> str:
+    """Serialize an event in parts, so that no other thread waits for all of it."""
     pieces = _Pieces()
     with RedactedFile(pieces, redact) as file:
         for part in json_parts(data):
