@@ -24,6 +24,8 @@ _NODES = 5_000
 
 _CHARACTERS = 1_000_000
 
+_SCALARS = frozenset({type(None), bool, int, float})
+
 
 def is_large(value: object) -> bool:
     """Whether a value has so many parts, or so much text, that converting it takes more than a moment.
@@ -228,14 +230,16 @@ def weigh(value: object, most: int) -> int:
     waiting: list[object] = [value]
     while waiting:
         item = waiting.pop()
-        if item is None or isinstance(item, int | float):
-            continue
         if isinstance(item, str | bytes | bytearray):
             weight += len(item) // (_CHARACTERS // _NODES)
         elif (parts := field_values(item)) is not None:
             weight += len(parts)
             if weight < most:
-                waiting.extend(parts)
+                for part in parts:
+                    if isinstance(part, str):
+                        weight += len(part) // (_CHARACTERS // _NODES)
+                    elif part.__class__ not in _SCALARS:
+                        waiting.append(part)
         if weight >= most:
             return most
     return weight
