@@ -19,9 +19,12 @@ from llm_do.formats.variables import stray_reference
 if TYPE_CHECKING:
     from llm_do.project.project import Project
 
-__all__ = ["expand", "is_database", "is_own_file", "shared_name", "variables", "with_store"]
+__all__ = ["expand", "is_database", "is_own_file", "shared_name", "variables", "with_store", "without_password"]
 
 _SCHEMES = ("postgresql://", "postgres://")
+_PASSWORD = re.compile(r"(://[^/?#:]*:|[?&][a-z]*password=)((?<=:).*(?=@)|(?<==)[^&#]*)", re.IGNORECASE)
+"""What comes before a password in a URL, and the password."""
+
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}")
 
 
@@ -86,6 +89,26 @@ def expand(store: str, environ: Mapping[str, str]) -> str:
             hint="Write it as `postgresql://USER:PASSWORD@HOST:PORT/DATABASE`.",
         )
     return url
+
+
+def without_password(store: str) -> str:
+    """Return what names a store as messages may show it: a password that is written out is left out.
+
+    Example:
+        >>> without_password("postgresql://app:tr0ub4dor@db/threads?sslmode=require")
+        'postgresql://app:PASSWORD@db/threads?sslmode=require'
+        >>> without_password("postgresql://app:${DB_PASSWORD}@db/threads"), without_password("runs/a:b@c.db")
+        ('postgresql://app:${DB_PASSWORD}@db/threads', 'runs/a:b@c.db')
+    """
+    if not is_database(store):
+        return store
+    return _PASSWORD.sub(lambda found: found[0] if _is_variable(found[2]) else f"{found[1]}PASSWORD", store)
+
+
+def _is_variable(text: str) -> bool:
+    """Whether a text is a variable without a default of its own."""
+    found = _VARIABLE.fullmatch(text)
+    return found is not None and not found[2]
 
 
 def with_store(project: Project, store: str | None) -> Project:

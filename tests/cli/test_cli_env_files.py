@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from typer.main import get_command
@@ -205,6 +206,16 @@ def test_what_was_recorded_with_the_file_is_listed_and_changed_with_it(tmp_path:
     assert "done" in from_outside.out
     for ended in (ran, from_outside):
         assert PASSWORD not in ended.err + ended.out
+
+
+def test_a_password_that_is_written_out_is_not_in_what_is_suggested_next(tmp_path: Path, postgres: Server) -> None:
+    root, url = stored_in(tmp_path / "p", "sqlite"), postgres.tcp_url()
+    ran = run_forked("run", "hi", "--durable", "--run-id", "r-1", "--store", url, cwd=root, env=UNSET_STORE)
+    assert ran.out == "done\n", ran.err
+    shown = f"postgresql://{USER}:PASSWORD@127.0.0.1:{postgres.port}/postgres"
+    assert f"`llm-do resume --store {shown} r-1`" in " ".join(ran.err.split())
+    assert PASSWORD not in ran.err
+    assert quote(PASSWORD) not in ran.err
 
 
 @each_row("words", [["runs", "list"], ["threads", "list"], ["memory", "list"], ["approvals", "pending"], ["models"]])

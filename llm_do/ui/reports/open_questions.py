@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from llm_do.project.store_location import without_password
 from llm_do.runtime.record.store.stored_questions import PendingQuestion, short_id
 from llm_do.text.run_ids import short_run_id
 from llm_do.text.sanitizer import sanitize
@@ -48,11 +49,17 @@ def answer_word(question: PendingQuestion) -> str:
 def same_project(project: str | None, store: str | None, env_file: str | None) -> str:
     """The options with which another command, in the same folder, finds the same project and store.
 
+    A password that is written out in a store's URL isn't shown.
+
     Example:
         >>> same_project("desk", None, "prod keys.env"), same_project(".", None, None)
         (" -p desk --env-file 'prod keys.env'", '')
     """
-    named = {"-p": project if project != "." else None, "--store": store, "--env-file": env_file}
+    named = {
+        "-p": project if project != "." else None,
+        "--store": without_password(store or ""),
+        "--env-file": env_file,
+    }
     return "".join(f" {option} {shlex.quote(value)}" for option, value in named.items() if value)
 
 
