@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from llm_do.errors import StoreError, ThreadConflict
 
-__all__ = ["LostStoreError", "NoLocksError", "ReadOnlyStoreError", "UncertainCommitError", "thread_conflict"]
+__all__ = ["LostStoreError", "ReadOnlyStoreError", "UncertainCommitError", "no_locks_error", "thread_conflict"]
 
 
 class LostStoreError(StoreError):
@@ -15,19 +15,21 @@ class ReadOnlyStoreError(StoreError):
     """The store can be read, but not written."""
 
 
-class NoLocksError(StoreError):
-    """The store's file system has no locks, without which processes would overwrite each other's data."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(
-            f"{name} can't be used: its file system has no file locks",
-            hint="Keep the record on another disk (`--store FILE`) or in PostgreSQL, or keep none (`--no-record`). A "
-            "network drive needs its lock service.",
-        )
-
-
 class UncertainCommitError(StoreError):
     """The connection was lost at a commit, and what became of it can't be asked: it must not be repeated blindly."""
+
+
+def no_locks_error(name: str) -> StoreError:
+    """The error for a store whose file system has no locks, without which processes overwrite each other's data.
+
+    Args:
+        name: The store's name in messages.
+    """
+    return StoreError(
+        f"{name} can't be used: its file system has no file locks",
+        hint="Keep the record on another disk (`--store FILE`) or in PostgreSQL, or keep none (`--no-record`). A "
+        "network drive needs its lock service.",
+    )
 
 
 def thread_conflict(thread_id: str) -> ThreadConflict:

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from llm_do._machine_limits import hint_for
 from llm_do.errors import LlmDoError, StoreError, UsageError
 from llm_do.threads.sql.migrations import MIGRATIONS, migrate
-from llm_do.threads.sql.store_errors import NoLocksError, ReadOnlyStoreError
+from llm_do.threads.sql.store_errors import ReadOnlyStoreError, no_locks_error
 from llm_do.threads.sqlite.queue_files import has_no_locks
 from llm_do.threads.sqlite.sqlite_database import SqliteDatabase
 from llm_do.threads.sqlite.store_file import StoreFile, create_file, is_writable, refuse_if_lost
@@ -142,7 +142,7 @@ def connect(path: Path | None, name: str) -> SqliteConnection:
     db = _opened(str(path))
     with close_on_error(db), turns.turn():
         if has_no_locks(turns.fault):  # SQLite would wait for them as if another process held them
-            raise NoLocksError(name)
+            raise no_locks_error(name)
         if is_public:
             path.chmod(0o600)
         _log_ahead(db)
@@ -258,7 +258,7 @@ def _unopened(text: str, name: str) -> StoreError:
 def _explained(text: str, code: str, name: str) -> StoreError:
     """Explain an error of SQLite by its text and by its code, which is empty for one of Python's module."""
     if code in _LOCK_FAULTS:
-        return NoLocksError(name)
+        return no_locks_error(name)
     if code in _DISK_FAULTS:
         hint = "Look at the system's log and at the disk; a network drive may be disconnected."
         return StoreError(f"{name} can't be read or written, the disk reports an error: {text}", hint=hint)

@@ -10,7 +10,7 @@ from pathlib import Path
 from llm_do._machine_limits import hint_for
 from llm_do.errors import StoreError
 from llm_do.threads.sql.database import Database
-from llm_do.threads.sql.store_errors import NoLocksError
+from llm_do.threads.sql.store_errors import no_locks_error
 from llm_do.threads.sqlite.queue_files import lock_alone
 
 __all__ = ["LockFiles"]
@@ -49,7 +49,7 @@ class LockFiles:
             lock_alone(descriptor)
         except OSError as error:
             self.release()
-            raise NoLocksError(self._name) from error
+            raise no_locks_error(self._name) from error
 
     def holds(self, owner: str) -> bool:
         """Whether this process is marked as alive under an id."""
@@ -73,7 +73,7 @@ class LockFiles:
                 path.unlink()
             return False
         except OSError as error:
-            raise NoLocksError(self._name) from error
+            raise no_locks_error(self._name) from error
         finally:
             os.close(descriptor)
 
