@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -33,7 +34,8 @@ def let_go(held: list[Any]) -> None:
         held: A list with the value, which nothing else of ours refers to. What the project's code still refers to
             stays as it is.
     """
-    WORKERS.submit(_take_apart, held)
+    with suppress(RuntimeError):  # where no thread can be started, it is freed in one go
+        WORKERS.submit(_take_apart, held)
 
 
 def _take_apart(held: list[Any]) -> None:

@@ -31,7 +31,7 @@ def to_json_data(value: Any, *, strict: bool = False) -> Any:
 
 def plain_data(value: Any, *, strict: bool = False) -> Any:
     """The same, with numbers as they are: infinity, NaN and any length, which JSON lacks."""
-    if value is None or isinstance(value, bool | int):
+    if value is None or type(value) in (bool, int):
         return value
     # Imported here: it brings PydanticAI along, which numbers don't need.
     from llm_do.text.surrogates import replace_surrogates

@@ -8,6 +8,7 @@ import dataclasses
 import threading
 import time
 import weakref
+from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from pydantic import BaseModel, field_serializer
 from pydantic_ai.messages import ToolReturn
 
 from llm_do import CallContext, Runtime, Update
+from llm_do.concurrency.large_values import let_go
+from llm_do.concurrency.worker_threads import WORKERS
 from llm_do.runtime.record.stored_records import Filter
 from llm_do.text.json_data import to_json_data
 from llm_do.threads import SqliteStore
@@ -151,6 +154,27 @@ def test_a_durable_run_gets_the_same_from_its_functions(tmp_path: Path) -> None:
     result = carry_out(large_runtime(tmp_path, store=store, record=True, durable=True))
     assert result.status == "completed", result.error
     assert len(result.output.rows) == 10_000
+
+
+class Level(IntEnum):
+    LOW = 1
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_a_step_s_result_is_the_same_data_live_as_in_a_replay(tmp_path: Path, durable: bool) -> None:
+    async def main(input: object, ctx: CallContext) -> str:
+        return type(await ctx.step("level", lambda: Level.LOW)).__name__
+
+    options = {"store": SqliteStore(tmp_path / "state.db"), "record": True, "durable": durable}
+    assert carry_out(runtime_of([], main, root=tmp_path, options=options)).output == "int"
+
+
+def test_a_large_result_is_freed_where_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(WORKERS, "submit", refuse)
+    let_go([[[0] * 1_000] * 10])
 
 
 @pytest.mark.usefixtures("secret")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from enum import IntEnum
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given, strategies as st
 
 from llm_do.text.json_data import NotDataError, to_json_data
 from llm_do.text.large_data import conversion
-from llm_do.text.large_data.conversion import is_large, json_parts, text_parts
+from llm_do.text.large_data.conversion import is_large, json_parts, large_json_data, text_parts
 from tests.support.tables import each_row
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | st.binary(max_size=5)
@@ -62,6 +63,27 @@ def test_parts_of_a_text_never_split_a_character(text: str, characters: int) -> 
 )
 def test_a_value_is_large_by_its_parts_however_they_are_nested(value: Any, large: bool) -> None:
     assert is_large(value) is large
+
+
+class Level(IntEnum):
+    LOW = 1
+
+
+class Count(int):
+    pass
+
+
+class Name(str):
+    pass
+
+
+@each_row("value", [Level.LOW, Count(3), Name("x"), True, 2])
+def test_data_has_pythons_own_types_only_whatever_it_is_made_of(value: Any) -> None:
+    exact = {bool, int, str}
+    assert type(to_json_data(value)) in exact
+    for whole in ([value], {"a": value}, [*range(4_998), value]):
+        for data in (to_json_data(whole), large_json_data(whole)):
+            assert {type(each) for each in (data if isinstance(data, list) else data.values())} <= exact
 
 
 def test_what_has_no_content_is_found_in_a_large_value_too() -> None:
