@@ -13,7 +13,6 @@ from llm_do.linker.analysis.inventory import AgentTools, Inventory, KnownTool
 from llm_do.linker.analysis.linked_capabilities import provider_tool
 from llm_do.linker.analysis.names import Names
 from llm_do.linker.analysis.rule_subjects import Subjects
-from llm_do.linker.checks.unused_names import listed_names
 from llm_do.linker.python.exports import Export
 from llm_do.linker.python.python_files import PythonFiles
 from llm_do.linker.python.references import References
@@ -23,7 +22,7 @@ from llm_do.linker.sources.project_files import ProjectFiles
 from llm_do.linker.sources.skill_folders import LinkedSkills
 from llm_do.models.aliases import known_aliases
 from llm_do.models.providers.env_files import ENV_FILE, read_variables, with_variables
-from llm_do.project.flow_spec import every_agent
+from llm_do.project.flow_spec import every_agent, listed_names
 
 __all__ = ["Linked"]
 

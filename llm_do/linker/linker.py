@@ -29,7 +29,7 @@ from llm_do.linker.checks.model_checks import check_aliases, check_model
 from llm_do.linker.checks.rule_checks import check_escalations, check_kinds, check_rules, check_shells, link_policy
 from llm_do.linker.checks.server_checks import check_servers
 from llm_do.linker.checks.tool_checks import check_functions, check_limits, check_tool_names, tools_given_by_code
-from llm_do.linker.checks.unused_names import find_unused, listed_names
+from llm_do.linker.checks.unused_names import find_unused
 from llm_do.linker.entry import find_entry, unread_entry
 from llm_do.linker.flow_linker import check_flows, check_given_tools, register_flows
 from llm_do.linker.linked import Linked
@@ -42,7 +42,7 @@ from llm_do.linker.sources.project_root import ProjectLocation, locate_project
 from llm_do.linker.sources.remembered_tools import remembered_tools
 from llm_do.linker.sources.skill_folders import link_skills
 from llm_do.project.agent_spec import AgentSpec
-from llm_do.project.flow_spec import FlowSpec, every_agent, every_caller
+from llm_do.project.flow_spec import FlowSpec, every_agent, every_caller, listed_names
 from llm_do.project.functions import takes_context
 from llm_do.project.project import EntrySpec, Project
 from llm_do.project.tools.builtin_toolsets import BuiltinToolset

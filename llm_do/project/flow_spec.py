@@ -22,7 +22,7 @@ from llm_do.formats.syntax.flow_expression import (
     parts_of,
     series_of,
 )
-from llm_do.project.agent_spec import AgentSpec
+from llm_do.project.agent_spec import AgentSpec, ToolsetRef
 from llm_do.project.functions import input_model_of, takes_context
 from llm_do.project.inputs import AnyInput, PromptInput
 from llm_do.project.registry import Registered
@@ -39,6 +39,7 @@ __all__ = [
     "every_agent",
     "every_caller",
     "handoff_names",
+    "listed_names",
     "step_conditions",
 ]
 
@@ -173,6 +174,17 @@ def every_caller(names: Mapping[str, Registered]) -> list[tuple[AgentSpec | Flow
                 seen.add(id(item))
                 found.append((item, item.place or place))
     return found
+
+
+def listed_names(spec: AgentSpec) -> list[str]:
+    """Return every name that an agent lists as a tool, a toolset or a handoff."""
+    names = [tool for tool in spec.tools if isinstance(tool, str)]
+    for item in (*spec.toolsets, *spec.handoffs):
+        if isinstance(item, str):
+            names.append(item)
+        elif isinstance(item, ToolsetRef | AgentSpec | FlowSpec):
+            names.append(item.name)
+    return names
 
 
 def _references(holder: AgentSpec | FlowSpec) -> Iterator[object]:

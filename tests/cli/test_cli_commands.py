@@ -233,6 +233,7 @@ def test_an_invalid_model_name_is_refused_before_anything_runs(project: Callable
         "bare": ["x", "--model", "main=gpt-5", "--output", "json"],
         "agent": ["x", "--model", "mian=openai:gpt-5", "--approve-all"],
         "dry": ["x", "-m", "mian=test", "--dry-run"],
+        "rule": ["x", "-m", "test", "--deny", "mian:send"],
     }
 
     ended: dict[str, Ended] = run_many({name: (["run", *args], root, b"") for name, args in calls.items()})
@@ -247,6 +248,10 @@ def test_an_invalid_model_name_is_refused_before_anything_runs(project: Callable
         "error: a model is named for 'mian', and the project has no such agent. Did you mean `main`?\n"
     )
     assert (ended["dry"].code, ended["dry"].err) == (2, ended["agent"].err)
+    assert ended["rule"].code == 2
+    assert ended["rule"].err == (
+        "error: deny='mian:send' names 'mian', and the project has no such agent. Did you mean `main`?\n"
+    )
 
 
 def test_options_reach_the_run(project: Callable[..., Path]) -> None:

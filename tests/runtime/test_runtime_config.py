@@ -8,10 +8,10 @@ from typing import Any, get_args
 
 import pytest
 
-from llm_do import Runtime, RuntimeConfig, UsageError
+from llm_do import AgentSpec, Runtime, RuntimeConfig, UsageError, run
 from llm_do.formats.parts.limits import RuntimeFile
 from llm_do.linker.sources.conversion import runtime_settings
-from llm_do.project.project import RecordSettings, RuntimeSettings
+from llm_do.project.project import Overrides, RecordSettings, RuntimeSettings
 from llm_do.runtime.session.durable_runs import options_as_begun
 from llm_do.runtime.session.run_options import Option, RunOptions, RuntimeOptions
 from llm_do.runtime.session.runtime_config import ConfigOptions
@@ -71,6 +71,55 @@ def test_an_invalid_limit_is_rejected_by_name(name: str, value: Any, message: st
         RuntimeConfig.of(project(), **{name: value})
 
     assert error.value.message == message
+
+
+UNKNOWN: dict[str, tuple[dict[str, Any], str]] = {
+    "models": ({"models": {"mian": "test"}}, "models names 'mian'"),
+    "allow": ({"allow": ["send", "mian:send"]}, "allow='mian:send' names 'mian'"),
+    "deny": ({"deny": "mian:send"}, "deny='mian:send' names 'mian'"),
+    "a path": ({"deny": ["main/mian:send"]}, "deny='main/mian:send' names 'mian'"),
+    "an iterator": ({"deny": iter(["mian:send"])}, "deny='mian:send' names 'mian'"),
+    "overrides": (
+        {"agent_approval_overrides": {"mian": Overrides(calls_require_approval=True)}},
+        "agent_approval_overrides names 'mian'",
+    ),
+}
+
+
+@each_row("name", UNKNOWN)
+def test_an_option_for_an_agent_that_doesn_t_exist_is_rejected_with_the_name_that_was_meant(name: str) -> None:
+    options, message = UNKNOWN[name]
+    with pytest.raises(UsageError) as error:
+        Runtime(project(), config=RuntimeConfig.of(project(), **options))
+
+    assert error.value.message == f"{message}, and the project has no such agent"
+    assert error.value.hint == "did you mean `main`?"
+
+
+def test_a_configuration_for_an_agent_that_doesn_t_exist_is_rejected_by_its_runtime() -> None:
+    with pytest.raises(UsageError, match="models names 'critic', and the project has no such agent") as error:
+        Runtime(project(), config=RuntimeConfig(models={"critic": "test"}))
+    assert error.value.hint == "Its agents are main."
+    with pytest.raises(UsageError, match="models names 'critic'"):
+        run.sync(AgentSpec("main", model="test"), "go", models={"critic": "test"})
+
+
+def test_agents_that_code_passes_or_a_run_may_create_can_be_named() -> None:
+    critic, maker = agent("critic", "test"), agent("maker", "test", toolsets=["dynamic_agents"])
+    nested = project_of([agent("main", "test", handoffs=[critic])])
+
+    assert Runtime(nested, models={"critic": "test"}, deny=["critic:send", "main/critic:send", "late*:send"])
+    assert Runtime(project_of([maker]), models={"made": "test"}, deny=["made:send"])
+
+
+def test_a_run_that_is_resumed_without_an_agent_is_resumed_without_its_options() -> None:
+    both = project_of([agent("main", "test"), agent("critic", "test")])
+    chosen = {"models": {"main": "test", "critic": "test"}, "allow": ["critic:a", "b"], "deny": ["critic:c", "main:d"]}
+    beginning: Any = SimpleNamespace(options=RuntimeConfig.of(both, **chosen).kept_options)
+
+    resumed = RuntimeConfig.of(project(), **options_as_begun(project(), beginning))
+
+    assert (resumed.models, resumed.allow, resumed.deny) == ({"main": "test"}, ("b",), ("main:d",))
 
 
 def test_a_runtime_rejects_invalid_limits_too() -> None:

@@ -13,22 +13,11 @@ from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.linker.python.exports import Export
 from llm_do.linker.python.positions import Facts
 from llm_do.linker.python.python_files import LoadedFile, PythonFiles
-from llm_do.project.agent_spec import AgentSpec, ToolsetRef
-from llm_do.project.flow_spec import FlowSpec, every_caller
+from llm_do.project.agent_spec import AgentSpec
+from llm_do.project.flow_spec import FlowSpec, every_caller, listed_names
 from llm_do.project.registry import Registered
 
-__all__ = ["find_unused", "listed_names", "reachable"]
-
-
-def listed_names(spec: AgentSpec) -> list[str]:
-    """Return every name that an agent lists as a tool, a toolset or a handoff."""
-    names = [tool for tool in spec.tools if isinstance(tool, str)]
-    for item in (*spec.toolsets, *spec.handoffs):
-        if isinstance(item, str):
-            names.append(item)
-        elif isinstance(item, ToolsetRef | AgentSpec | FlowSpec):
-            names.append(item.name)
-    return names
+__all__ = ["find_unused", "reachable"]
 
 
 def _names_used(caller: AgentSpec | FlowSpec) -> list[str]:

@@ -15,6 +15,7 @@ from llm_do.project.project import Project
 from llm_do.runtime.record.recording import toolkit_states
 from llm_do.runtime.record.redaction import redactor
 from llm_do.runtime.record.results import RunResult, messages_data
+from llm_do.runtime.session.option_checks import known_agents_only
 from llm_do.runtime.session.project_snapshots import file_digests, link_snapshot, take_snapshot
 from llm_do.runtime.session.run_options import RuntimeOptions
 from llm_do.runtime.steps.run_beginning import RunBeginning
@@ -159,6 +160,7 @@ def options_as_begun(project: Project, beginning: RunBeginning) -> ConfigOptions
     settings = begun["settings"]
     found: dict[str, Any] = {name: settings[name] for name in RuntimeOptions.__annotations__ if name in settings}
     found |= {name: begun[name] for name in ("model", "models", "allow", "deny", "max_steps")}
+    found = known_agents_only(found, project)
     # The file may be elsewhere now, or be needed for the first time.
     found["env_file"] = project.env_file or begun["env_file"]
     found["frozen"] = begun.get("frozen", False)

@@ -13,7 +13,7 @@ from llm_do.policy.rules import Policy, option_rules
 from llm_do.project.project import RecordSettings, RuntimeSettings
 from llm_do.runtime.approval.broker import RunApprovalPolicy
 from llm_do.runtime.context.user_questions import AskUser
-from llm_do.runtime.session.option_checks import check_kinds, check_limits
+from llm_do.runtime.session.option_checks import check_agent_names, check_kinds, check_limits
 from llm_do.runtime.session.run_options import RuntimeOptions
 from llm_do.text.json_data import to_json_data
 
@@ -131,7 +131,8 @@ class RuntimeConfig:
             project: The project.
 
         Raises:
-            UsageError: A limit is out of range, or a value is of a type that the option doesn't take.
+            UsageError: A limit is out of range, a value is of a type that the option doesn't take, or an option names
+                an agent that the project doesn't have.
             ValueError: `approvals` is not a known mode or answer.
         """
         options: dict[str, Any] = {name: value for name, value in changes.items() if value is not None}
@@ -141,7 +142,9 @@ class RuntimeConfig:
         settings = set(RuntimeSettings.__dataclass_fields__) - set(cls.__dataclass_fields__)
         own = {name: options.pop(name) for name in list(options) if name in settings}
         approvals = RunApprovalPolicy.of(options.pop("approvals", None) or project.settings.approval_mode)
-        return cls(approvals=approvals, settings=replace(project.settings, **own), **options)
+        made = cls(approvals=approvals, settings=replace(project.settings, **own), **options)
+        check_agent_names(made, project)
+        return made
 
 
 def session_config(project: Project, config: RuntimeConfig | None, options: RuntimeOptions) -> RuntimeConfig:
@@ -158,6 +161,8 @@ def session_config(project: Project, config: RuntimeConfig | None, options: Runt
             f"{', '.join(both)} can't be combined with config, which is the complete configuration",
             hint="Build the config with them: RuntimeConfig.of(project, ...).",
         )
+    if project.source is None:  # or it is an earlier state of the project that the options are for
+        check_agent_names(config, project)
     return config
 
 

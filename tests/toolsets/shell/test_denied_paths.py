@@ -42,7 +42,9 @@ def under(deny: Sequence[str], root: Path, scripts: Sequence[str], shell: str = 
     """Run scripts as commands without a question under rules that deny, and return their results."""
     calls = [call("shell", command=f"{shell} -c '{text}'") for text in scripts]
     spec = agent("main", script(*calls, "done"), toolsets=[configured(root, allow=[f"{shell} *"])])
-    result = carry_out(Runtime(project_of([spec], root=root), approvals="approve_all", deny=deny))
+    result = carry_out(
+        Runtime(project_of([spec, agent("other", "test")], root=root), approvals="approve_all", deny=deny)
+    )
     return [str(content) for _, _, content in results_of(result.messages)]
 
 
