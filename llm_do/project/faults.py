@@ -10,14 +10,15 @@ import builtins
 import functools
 import inspect
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from types import CodeType
 from typing import Any, TypeVar, cast
 
 from llm_do import errors
-from llm_do._machine_limits import find_limit
+from llm_do._machine_limits import Limit, find_limit
 from llm_do._startup.frozen import frozen
 from llm_do.errors import ContextValidationError, EntryError, LlmDoError, ToolError
 from llm_do.text.exception_text import exception_text
@@ -26,7 +27,7 @@ from llm_do.text.json_data import NotDataError
 __all__ = [
     "DATA_HINT",
     "Fault",
-    "build_error",
+    "building",
     "find_fault",
     "function_place",
     "locate",
@@ -47,17 +48,25 @@ class Fault:
         message: Its message, with its innermost cause; empty if it has none.
         file: The file it comes from, relative to the project's folder if it is there; None if unknown.
         line: The line in that file.
+        limit: What the machine lacks, if that is the reason; no line of the project is to blame then, and none named.
     """
 
     type: str
     message: str
     file: str | None = None
     line: int | None = None
+    limit: Limit | None = None
 
     @property
     def text(self) -> str:
-        """Class and message."""
+        """Class and message; of a limit of the machine its message."""
+        if self.limit is not None:
+            return self.message
         return f"{self.type}: {self.message}" if self.message else self.type
+
+    def after(self, failure: str) -> str:
+        """The sentence that begins with `failure`, which names who raised it, unless the machine is at fault."""
+        return self.message if self.limit is not None else f"{failure} {self.text}"
 
     @property
     def place(self) -> str:
@@ -77,6 +86,9 @@ def find_fault(error: BaseException, root: Path | None = None) -> Fault:
     """
     chain = list(_chain(error))
     first = next(each for each in chain if not _members(each))
+    limit = next((found for each in chain if (found := _limit(each)) is not None), None)
+    if limit is not None:
+        return Fault(type(first).__name__, limit.message, limit=limit)
     kind, _, message = exception_text(first).partition(": ")
     if chain[-1] is not first:
         message += f"{', ' if message else ''}caused by {exception_text(chain[-1])}"
@@ -96,26 +108,56 @@ def project_error(
     *,
     agent_path: str | None = None,
     advice: str | None = None,
+    about: object = None,
 ) -> E:
-    """The error of an exception that a project's own code raised; `failure` is the sentence up to the exception."""
+    """The error of an exception that a project's own code raised.
+
+    Args:
+        kind: The error's class.
+        failure: The sentence up to the exception.
+        error: The exception.
+        root: The project's folder.
+        agent_path: The call path of the agent concerned.
+        advice: What to do about it, besides looking at the traceback.
+        about: The function it is about, whose place is named if no line of the project's own raised it.
+    """
     fault = find_fault(error, root)
+    if fault.limit is not None:
+        return kind(fault.message, hint=fault.limit.hint, agent_path=agent_path)
     hint = "--debug shows the traceback."
+    file, line = fault.file, fault.line
+    if file is None and callable(about):
+        file, line = function_place(about, root)
     return kind(
-        f"{failure} {fault.text}",
+        fault.after(failure),
         hint=f"{advice} {hint}" if advice else hint,
-        file=fault.file,
-        line=fault.line,
+        file=file,
+        line=line,
         agent_path=agent_path,
     )
 
 
-def build_error(name: str, error: BaseException, root: Path | None) -> LlmDoError:
-    """The error of an agent that can't be built, for what its declaration lists unless the machine lacks something."""
-    limit = find_limit(error)
-    if limit is not None:
-        return LlmDoError(limit.message, hint=limit.hint)
-    failure, advice = f"agent {name!r} can't be built:", "Look at what its declaration lists;"
-    return project_error(EntryError, failure, error, root, agent_path=name, advice=advice)
+@contextmanager
+def building(agent: str | None, root: Path, part: str | None = None, about: object = None) -> Generator[None]:
+    """Explain what keeps an agent, or a part of it, from being built.
+
+    Args:
+        agent: The agent's name; None for something that no agent is built for.
+        root: The project's folder.
+        part: What is built, such as "the tool 'send'"; None for the agent's declaration as a whole.
+        about: The function behind it.
+    """
+    try:
+        yield
+    except LlmDoError:
+        raise
+    except Exception as error:
+        if agent is None:
+            failure = f"{part} can't be built:"
+        else:
+            failure = f"agent {agent!r} can't be built:" + (f" {part}:" if part is not None else "")
+        advice = "Look at what its declaration lists;" if part is None else f"Look at how {part} is declared;"
+        raise project_error(EntryError, failure, error, root, agent_path=agent, advice=advice, about=about) from error
 
 
 def function_place(function: Callable[..., Any], root: Path | None) -> tuple[str | None, int | None]:
@@ -191,6 +233,11 @@ def _written(message: str) -> str:
 
 _LONGEST = 4000
 """Characters of a message: an exception's text may be the whole of what could not be read."""
+
+
+def _limit(error: BaseException) -> Limit | None:
+    """What the machine lacks; a file or a socket of the project's code that would block isn't a limit."""
+    return None if isinstance(error, BlockingIOError) else find_limit(error)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -196,7 +196,8 @@ class Approver:
             if isinstance(error, TimeoutError) and timer.expired():
                 fault = f"{name} took longer than {POLICY_SECONDS:g} s"
             else:
-                fault = f"{name} raised {find_fault(error, self._root)}"
+                found = find_fault(error, self._root)
+                fault = f"{found.after(f'{name} raised')}{found.place}"
         else:
             if result is None or (isinstance(result, str) and result in _EFFECTS):
                 return (None if result is None else _EFFECTS[result]), None

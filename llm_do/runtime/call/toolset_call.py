@@ -24,6 +24,7 @@ from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.emission import emit
 from llm_do.runtime.record.events.tool_events import StateChangedEvent
 from llm_do.runtime.tools.iterated_results import UNLIMITED_ITEMS, collect_items
+from llm_do.runtime.tools.stamped_tools import list_tools
 from llm_do.runtime.tools.traits import traits_of
 from llm_do.text.json_data import to_json_data
 
@@ -112,7 +113,7 @@ async def find_toolset_call(ctx: CallContext, name: str, value: object) -> Async
         run = run_context(ctx, tool, call_deps(ctx))
         opened = await toolset.for_run(run)
         async with opened:
-            found = (await opened.get_tools(run)).get(tool)
+            found = (await list_tools(each, opened, run, ctx.project.root)).get(tool)
             if found is None:
                 continue
             definition = found.tool_def

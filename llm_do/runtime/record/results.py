@@ -141,8 +141,9 @@ class ErrorRecord:
             place = (error.file, error.line)
             return cls(type(error).__name__, error.message, path, *place, error.hint, error, error.block)
         fault = find_fault(error, root)
-        message = fault.message or fault.type if raised_by is None else f"{raised_by} raised {fault.text}"
-        return cls(fault.type, message, agent_path, fault.file, fault.line, None, error)
+        message = fault.message or fault.type if raised_by is None else fault.after(f"{raised_by} raised")
+        hint = fault.limit.hint if fault.limit is not None else None
+        return cls(fault.type, message, agent_path, fault.file, fault.line, hint, error)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as JSON data; file, line, hint and block only if there are any."""

@@ -93,7 +93,7 @@ async def run_tool_call(
             replayed = await step.replay(gates, args)
         outcome = replayed or await one.carry_out(run, tool_def)
     except HookAbort as abort:
-        outcome = one.ended("failed", f"a hook raised {find_fault(abort.error).text}", abort.error)
+        outcome = one.ended("failed", find_fault(abort.error).after("a hook raised"), abort.error)
         raise
     except LlmDoError as error:
         outcome = one.ended("failed", error.message, error)

@@ -10,15 +10,19 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from pydantic_ai import RunContext, Tool as PydanticTool, ToolDefinition
+from pydantic_ai.exceptions import UserError
 from pydantic_ai.toolsets import AbstractToolset, WrapperToolset
 from pydantic_ai.toolsets.abstract import ToolsetTool
 
+from llm_do.errors import EntryError, LlmDoError
 from llm_do.policy.tool_facts import ToolFacts
 from llm_do.policy.values import Decision, Effect, ToolCallInfo
 from llm_do.project.agent_spec import ToolsetRef
+from llm_do.project.faults import project_error
 from llm_do.project.tools.declared_facts import facts_fault, toolset_facts
 from llm_do.project.tools.tool_schemas import (
     APPROVAL_KEY,
@@ -43,6 +47,7 @@ __all__ = [
     "add_prefix",
     "approval_config",
     "is_included",
+    "list_tools",
     "make_tool",
     "set_approval_config",
     "stamped_definition",
@@ -94,13 +99,14 @@ class StampedToolset(WrapperToolset[Any]):
     """Gives each tool of a toolset the traits the runtime needs, unless it has its own."""
 
     name: str
+    root: Path | None = None
     _stamped: dict[str, tuple[ToolDefinition, ToolsetTool[Any]]] = field(
         default_factory=dict[str, tuple[ToolDefinition, "ToolsetTool[Any]"]], init=False, repr=False, compare=False
     )
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         """Return the wrapped toolset's tools, with traits."""
-        tools = await self.wrapped.get_tools(ctx)
+        tools = await list_tools(self.name, self.wrapped, ctx, self.root)
         return {name: self._stamp(name, tool) for name, tool in tools.items()}
 
     async def call_tool(
@@ -119,6 +125,22 @@ class StampedToolset(WrapperToolset[Any]):
         stamped = replace(tool, tool_def=definition, args_validator_func=validator)
         self._stamped[name] = (tool.tool_def, stamped)
         return stamped
+
+
+async def list_tools(
+    name: str, toolset: AbstractToolset[Any], ctx: RunContext[Any], root: Path | None
+) -> dict[str, ToolsetTool[Any]]:
+    """Return a toolset's tools; an exception of its own code becomes an error that names it.
+
+    Raises:
+        EntryError: It can't list them.
+    """
+    try:
+        return await toolset.get_tools(ctx)
+    except (LlmDoError, UserError):
+        raise
+    except Exception as error:
+        raise project_error(EntryError, f"the toolset {name!r} can't list its tools:", error, root) from error
 
 
 def stamped_tool(toolset_name: str, owner: AbstractToolset[Any], tool: PydanticTool[Any]) -> PydanticTool[Any]:

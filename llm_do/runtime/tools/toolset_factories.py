@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from pydantic_ai import RunContext
+from pydantic_ai.exceptions import UserError
 from pydantic_ai.toolsets import AbstractToolset, DynamicToolset
 
-from llm_do.errors import RunError
-from llm_do.project.faults import function_place
+from llm_do.errors import EntryError, LlmDoError, RunError
+from llm_do.project.faults import function_place, project_error
 
 __all__ = ["per_call_toolset"]
 
@@ -24,9 +25,14 @@ def per_call_toolset(name: str, factory: Callable[..., Any], root: Path) -> Abst
     """A toolset that the factory makes anew for each call of its agent; `root` is the project's folder."""
 
     async def make(ctx: RunContext[Any]) -> AbstractToolset[Any] | None:
-        made: Any = factory(ctx)
-        if inspect.isawaitable(made):
-            made = await made
+        try:
+            made: Any = factory(ctx)
+            if inspect.isawaitable(made):
+                made = await made
+        except (LlmDoError, UserError):
+            raise
+        except Exception as error:
+            raise project_error(EntryError, f"the toolset {name!r} can't be made:", error, root) from error
         if made is None or isinstance(made, AbstractToolset):
             return made  # pyright: ignore[reportUnknownVariableType]
         raise _no_toolset(name, factory, made, root)
