@@ -189,14 +189,14 @@ class ServedProject:
             thread_id=thread,
             user_id=user,
             run_id=run_id,
-            subscription=Subscription(lambda _: begun.set()),
+            subscription=Subscription(lambda _: durable or begun.set(), on_durable=begun.set),
         )
         task = self._carry_out(run_id, _ActiveRun(runtime, durable=durable), begin)
         waiting = asyncio.ensure_future(begun.wait())
         await asyncio.wait([task, waiting], return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
         if task.done() and not begun.is_set():
-            task.result()  # raises why it couldn't begin
+            task.result().raise_for_status()  # raises why it couldn't begin
         return run_id
 
     async def resume(self, run_id: str) -> None:

@@ -215,3 +215,15 @@ def test_lists_import_no_more_than_they_need(project: Callable[..., Path]) -> No
 
     assert json.loads(ended.stderr.splitlines()[-1]) == [[0, 0], []]
     assert ended.stderr.splitlines()[0] == "shop: Sells things."
+
+
+def test_nothing_is_promised_of_a_durable_run_that_the_store_does_not_have(tmp_path: Path) -> None:
+    (tmp_path / "main.agent").write_text("---\nname: main\nmodel: test\n---\nHelp.\n", encoding="utf-8")
+    (tmp_path / "odd.db").write_text("no database " * 100, encoding="utf-8")
+    run = ["run", ".", "--durable", "--run-id", "r", "go"]
+    failed = run_forked(*run, "--store", "odd.db", cwd=tmp_path)
+    kept = run_forked(*run, "--store", "kept.db", cwd=tmp_path)
+
+    assert failed.code != 0
+    assert "is durable" not in failed.err
+    assert kept.err.startswith("run r is durable: after an interruption, `llm-do resume ")

@@ -14,6 +14,7 @@ import pytest
 from llm_do import RunResult, Runtime
 from llm_do.errors import ReplayError, RunTakenError, StoreError, UsageError
 from llm_do.project.project import Budget
+from llm_do.runtime.record.events.subscription import Subscription
 from llm_do.runtime.record.store.store_writes import Batch
 from llm_do.runtime.steps import step_log
 from llm_do.threads import SqliteStore
@@ -168,6 +169,32 @@ def test_a_tool_whose_call_cannot_be_kept_does_not_run(tmp_path: Path) -> None:
     assert effects_of(tmp_path) == []
     again, _ = asyncio.run(resumed("nested", tmp_path))
     assert again.status == "completed"
+
+
+class ClosedStore(SqliteStore):
+    """A store in which no run can begin."""
+
+    async def begin_run(self, *args: Any, **options: Any) -> Any:
+        raise StoreError("no space left on the disk")
+
+
+def test_a_run_is_called_durable_once_the_store_has_it(tmp_path: Path) -> None:
+    spec, told = agent("main", script("hello")), list[int]()
+
+    def carry_out_in(store: SqliteStore) -> RunResult:
+        def look() -> None:
+            with closing(sqlite3.connect(tmp_path / "state.db")) as other:
+                told.append(other.execute("SELECT count(*) FROM runs WHERE id = 'r'").fetchone()[0])
+
+        runtime = runtime_of([spec], root=tmp_path, options={"durable": True, "store": store})
+        return asyncio.run(runtime.execute("go", run_id="r", subscription=Subscription(print, on_durable=look)))
+
+    assert isinstance(carry_out_in(ClosedStore(tmp_path / "state.db")).error, StoreError)
+    assert told == []
+    assert carry_out_in(SqliteStore(tmp_path / "state.db")).status == "completed"
+    assert told == [1]
+    assert carry_out_in(SqliteStore(tmp_path / "state.db")).status == "completed"  # and doesn't begin again
+    assert told == [1]
 
 
 def test_a_run_that_is_not_recorded_cannot_be_durable(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from llm_do.errors import StoreError
+from llm_do.threads import SqliteStore
 from tests.cli.cli_processes import run_forked
 from tests.web.durable_support import command, events_of, status_of, suspended
 from tests.web.served import Served, serving, wait_for, write_desk
@@ -26,6 +28,19 @@ def test_a_durable_run_is_begun_waits_with_nothing_running_and_is_continued(root
     assert desk.http.get(f"/api/runs/{run}/questions").json()["here"] is False
     assert desk.answer(run, question, "once").status_code == 200
     assert desk.ended(run)["events"][-1]["output"] == "The letter: sent to ann."
+
+
+def test_no_id_is_given_of_a_durable_run_that_the_store_does_not_have(
+    desk: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(*_: object, **__: object) -> None:
+        raise StoreError("no space left on the disk")
+
+    monkeypatch.setattr(SqliteStore, "begin_run", refuse)
+    answer = desk.http.post("/api/runs", json={"input": "Hello", "durable": True})
+
+    assert answer.status_code == 503
+    assert answer.json()["error"]["message"].startswith("no space left on the disk")
 
 
 @pytest.mark.slow

@@ -132,18 +132,17 @@ def _run(options: CommandOptions, results: Results, interrupts: Interrupts) -> i
 
     session = Session(project, options.session, options.output, results, interrupts)
     output = options.output
-    call = options.call
+    call, promise = options.call, None
     if options.session.shared.get("durable"):
         run_id = call.get("run_id") or uuid.uuid4().hex
         call: EntryOptions = {**call, "run_id": run_id}
-        if output.verbosity >= 0:
-            again = resume_command(run_id, options)
-            warn(f"run {short_run_id(run_id)} is durable: after an interruption, `{again}` continues it")
+        again = resume_command(run_id, options)
+        promise = f"run {short_run_id(run_id)} is durable: after an interruption, `{again}` continues it"
     interrupts.last_words = lambda: failure.print_last_words(
         output.output, results, interrupts.description, session.events_to_close
     )
     started = time.monotonic()
-    result = session.serve(lambda: session.execute(value, **call))
+    result = session.serve(lambda: session.execute(value, promise, **call))
     seconds = time.monotonic() - started
     code = print_end(result, options, session, results, interrupts, seconds)
     if options.session.record_approvals and result.status != "interrupted":

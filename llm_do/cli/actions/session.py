@@ -155,19 +155,20 @@ class Session:
 
         return loop.run_until_complete(work_and_close())
 
-    async def execute(self, value: object, **options: Unpack[EntryOptions]) -> RunResult:
-        """Carry out one run and show its progress."""
-        return await self._show(partial(self.runtime.execute, value, **options))
+    async def execute(self, value: object, promise: str | None = None, **options: Unpack[EntryOptions]) -> RunResult:
+        """Carry out one run and show its progress; `promise` is said of a durable one once the store has it."""
+        return await self._show(partial(self.runtime.execute, value, **options), promise)
 
     async def resume(self, run_id: str, in_flight: InFlightAnswers, *, accept_changes: bool) -> RunResult:
         """Continue a durable run and show its progress."""
         again = partial(self.runtime.execute_again, run_id, in_flight=in_flight, accept_changes=accept_changes)
         return await self._show(again)
 
-    async def _show(self, work: Callable[..., Awaitable[RunResult]]) -> RunResult:
+    async def _show(self, work: Callable[..., Awaitable[RunResult]], promise: str | None = None) -> RunResult:
         loop = asyncio.get_running_loop()
         text = self._verbosity >= 2 or self._live or self._streams_events
-        subscription = Subscription(self._on_event, text=text)
+        said = partial(self.display.line, sanitize(promise)) if promise is not None and self._verbosity >= 0 else None
+        subscription = Subscription(self._on_event, text=text, on_durable=said)
         ticking = asyncio.ensure_future(self._tick()) if self._live else None
         capture = Capture(lambda text: _soon(loop, self.display.foreign, text)) if self._live else None
         self._interrupts.stop = self.runtime.interrupt

@@ -184,6 +184,12 @@ class RunState:
         for subscription in list(self.subscriptions):
             subscription.deliver(event, self.thread_id, self.user_id)
 
+    def say_durable(self) -> None:
+        """Tell every subscriber who asks for it that the store has the run, if it is durable."""
+        if self.durable is not None:
+            for subscription in list(self.subscriptions):
+                subscription.say_durable()
+
     def record_error(self, error: BaseException, agent_path: str, raised_by: str | None = None) -> ErrorRecord:
         """Record a failure once, however many calls it passes through, and return its record.
 

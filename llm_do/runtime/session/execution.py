@@ -129,6 +129,8 @@ class Execution:
             fault = error
             if run.durable is not None:
                 run.durable.stop()
+        else:
+            run.say_durable()
         if isinstance(entry, ConversationEntry):
             self._turn.active = entry.active
         path = "" if isinstance(entry, AgentEntry | NamedEntry) else entry.name

@@ -16,7 +16,10 @@ log = logging.getLogger("llm_do.events")
 
 @dataclass(slots=True, eq=False)
 class Subscription:
-    """One subscriber to run events, and its filter."""
+    """One subscriber to run events, and its filter.
+
+    `on_durable` is called once the store has a durable run, so that what is said of it then is true.
+    """
 
     callback: Callable[[Event], object]
     type: str | None = None
@@ -24,6 +27,7 @@ class Subscription:
     thread: str | None = None
     text: bool = False
     closed: bool = False
+    on_durable: Callable[[], object] | None = None
 
     def wants_text(self) -> bool:
         """Whether it receives text deltas, so that providers must stream."""
@@ -39,3 +43,9 @@ class Subscription:
             return
         with SubscriberGuard(log, "an event subscriber failed on %s", event.type):
             self.callback(event)
+
+    def say_durable(self) -> None:
+        """Call the subscriber as the run is durable from now on."""
+        if self.on_durable is not None and not self.closed:
+            with SubscriberGuard(log, "an event subscriber failed on %s", "a durable run's beginning"):
+                self.on_durable()
