@@ -21,6 +21,8 @@ from llm_do.threads.sqlite.connection import translate_sqlite_errors
 from llm_do.threads.sqlite.queue_files import lock_alone
 from tests.cli.cli_processes import environment, wait_for, write_project
 from tests.cli.process.test_odd_machines import run_limited
+from tests.support.runs import agent, carry_out, runtime_of
+from tests.support.scripted import call, script
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="its locks are those of Linux")
 
@@ -131,6 +133,49 @@ def test_a_store_whose_process_cannot_be_marked_is_refused(tmp_path: Path, monke
     monkeypatch.setattr(fcntl, "fcntl", refuse)
     with pytest.raises(StoreError, match="no file locks"):
         asyncio.run(begin())
+
+
+def test_a_store_whose_locks_fail_while_it_is_open_says_so_at_once_and_recovers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    async def lose_and_find() -> None:
+        store = SqliteStore(tmp_path / "state.db")
+        await store.save_user_state("ann", {}, expected=None)
+        with monkeypatch.context() as patched:
+            patched.setattr(fcntl, "fcntl", refuse)
+            with pytest.raises(StoreError, match="no file locks"):
+                await store.runs()
+            with pytest.raises(StoreError, match="no file locks"):
+                await store.save_user_state("ben", {}, expected=None)
+        await store.save_user_state("ben", {}, expected=None)
+        assert list(await store.runs()) == []
+        await store.aclose()
+
+    asyncio.run(lose_and_find())
+
+
+def test_a_durable_run_whose_store_loses_its_locks_ends_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    def lose() -> str:
+        """Lose the lock service."""
+        monkeypatch.setattr(fcntl, "fcntl", refuse)
+        return "lost"
+
+    options = {"durable": True, "store": SqliteStore(tmp_path / "state.db")}
+    runtime = runtime_of([agent("main", script(call("lose"), "done"), tools=[lose])], root=tmp_path, options=options)
+    began = time.monotonic()
+    result = carry_out(runtime)
+
+    assert isinstance(result.error, StoreError)
+    assert "no file locks" in result.error.message
+    assert time.monotonic() - began < 8, "it has waited for a lock that no one holds"
 
 
 FAULTS = {

@@ -72,10 +72,19 @@ class SqliteConnection:
     def carry_out(self, transaction: Callable[[], T], *, writes: bool) -> T:
         """Call a function that is one transaction, after waiting for this process's turn if it writes."""
         if not writes:
+            if self._turns is not None:
+                self._require_locks(self._turns.fault_now())
             return transaction()
         self.check()
         with self._turns.turn() if self._turns is not None else nullcontext():
+            if self._turns is not None:
+                self._require_locks(self._turns.fault)
             return transaction()
+
+    def _require_locks(self, fault: OSError | None) -> None:
+        """Refuse a store whose file locks fail: SQLite would wait for them, as if another process held them."""
+        if has_no_locks(fault):
+            raise no_locks_error(self.name) from fault
 
     def begin(self, *, writes: bool) -> None:
         """Begin a transaction; one that writes locks the store at once."""
@@ -141,7 +150,7 @@ def connect(path: Path | None, name: str) -> SqliteConnection:
     is_public = create_file(path)
     db = _opened(str(path))
     with close_on_error(db), turns.turn():
-        if has_no_locks(turns.fault):  # SQLite would wait for them as if another process held them
+        if has_no_locks(turns.fault):
             raise no_locks_error(name)
         if is_public:
             path.chmod(0o600)

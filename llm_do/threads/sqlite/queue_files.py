@@ -43,6 +43,14 @@ class QueueFile(Protocol):
         """Give a place up."""
         ...
 
+    def probe(self) -> None:
+        """Take a lock that no one waits for, and give it up.
+
+        Raises:
+            OSError: There are no locks.
+        """
+        ...
+
     def close(self) -> None:
         """Close the file."""
         ...
@@ -101,6 +109,9 @@ _NUMBER = struct.Struct("<Q")
 _PLACES = 2**62
 """Places before they begin at 1 again."""
 
+_PROBED = _PLACES + 1
+"""A byte that is no one's place."""
+
 
 class _ByteQueue:
     """A queue of bytes, with locks that belong to an opening of the file rather than to a process."""
@@ -136,6 +147,10 @@ class _ByteQueue:
 
     def leave(self, place: int) -> None:
         self._set(fcntl.F_OFD_SETLK, fcntl.F_UNLCK, place)
+
+    def probe(self) -> None:
+        self._set(fcntl.F_OFD_SETLK, fcntl.F_RDLCK, _PROBED)
+        self.leave(_PROBED)
 
     def close(self) -> None:
         os.close(self._descriptor)
@@ -173,6 +188,11 @@ class _LockQueue:
 
     def leave(self, place: int) -> None:
         fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    def probe(self) -> None:
+        # A lock of the other kind, which SQLite uses too: one of this kind would change what the queue holds.
+        fcntl.lockf(self._descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB, 1)
+        fcntl.lockf(self._descriptor, fcntl.LOCK_UN, 1)
 
     def close(self) -> None:
         os.close(self._descriptor)

@@ -43,6 +43,16 @@ class Turns:
                 with suppress(OSError):
                     self._queue.leave(place)
 
+    def fault_now(self) -> OSError | None:
+        """Why no file can be locked at this moment; None if one can. It leaves the queue as it is."""
+        try:
+            self._queue = self._queue or open_queue(self._path)
+            if self._queue is not None:
+                self._queue.probe()
+        except OSError as error:
+            return error
+        return None
+
     def close(self) -> None:
         """Close the lock file."""
         if self._queue is not None:
@@ -56,6 +66,7 @@ class Turns:
             if self._queue is None:
                 return None
             place = self._queue.line_up()
+            self.fault = None
             if self._queue.is_first(place):
                 return place
         except OSError as error:  # no file can be created, or there are no locks in this file system
