@@ -43,8 +43,10 @@ class BatchWriter:
         self._queued = False
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._current: asyncio.Future[None] | None = None
-        self._next: asyncio.Future[None] | None = None
+        self._within = 0.0
+        # Who waits for the batch that is being written, and who for the one after it.
+        self._current: list[asyncio.Future[None]] = []
+        self._next: list[asyncio.Future[None]] = []
 
     def start(self) -> None:
         """Write what is queued now; what is being written comes first."""
@@ -65,6 +67,8 @@ class BatchWriter:
 
     def _start_within(self, seconds: float) -> None:
         self._queued = True
+        if self._timer is not None and self._within <= seconds:  # it was set before, so it's due before
+            return
         if self._task is not None and not self._task.done():
             return
         try:
@@ -73,7 +77,7 @@ class BatchWriter:
             return
         if self._timer is None or self._timer.when() > loop.time() + seconds:
             self._stop_timer()
-            self._timer = loop.call_later(seconds, self.start)
+            self._timer, self._within = loop.call_later(seconds, self.start), seconds
 
     async def flush(self) -> None:
         """Wait until everything that has been queued is on disk.
@@ -83,11 +87,9 @@ class BatchWriter:
         """
         if self._queued:
             self.start()
-            self._next = self._next or asyncio.get_running_loop().create_future()
-            await asyncio.shield(self._next)
+            await _wait_in(self._next)
         elif self._task is not None and not self._task.done():
-            self._current = self._current or asyncio.get_running_loop().create_future()
-            await asyncio.shield(self._current)
+            await _wait_in(self._current)
 
     async def stop(self) -> None:
         """Wait until nothing is being written; what is queued stays queued."""
@@ -100,15 +102,15 @@ class BatchWriter:
         self._stop_timer()
         while self._queued:
             self._queued = False
-            self._current, self._next = self._next, None
+            self._current, self._next = self._next, []
             error = await self._written()
-            waiter, self._current = self._current, None
-            if waiter is not None:
+            waiters, self._current = self._current, []
+            for waiter in waiters:
                 _settle(waiter, error)
             if error is not None:
                 # The next batch tries again, and so does whoever waits for that one.
                 self._queued = True
-                if self._next is None:
+                if not self._next:
                     return
 
     async def _written(self) -> StoreError | None:
@@ -144,9 +146,18 @@ def _unexpected(error: Exception) -> StoreError:
     )
 
 
+def _wait_in(waiters: list[asyncio.Future[None]]) -> asyncio.Future[None]:
+    """Join those who wait for a batch; each has a future of its own, which a cancellation ends for no one else."""
+    waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    waiters.append(waiter)
+    return waiter
+
+
 def _settle(waiter: asyncio.Future[None], error: StoreError | None) -> None:
+    if waiter.done():  # whoever waited was cancelled
+        return
     if error is None:
         waiter.set_result(None)
         return
     waiter.set_exception(error)
-    waiter.exception()  # marks it as retrieved: everybody who waited may have been cancelled
+    waiter.exception()  # marks it as retrieved: whoever waits may be cancelled before it is

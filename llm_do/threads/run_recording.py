@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from llm_do.concurrency.event_loops import complete
@@ -246,7 +245,7 @@ class StoreRecording:
         self._events.add(event)
         await self._events.write_large()
         ending = RunEnd(
-            batch=replace(self._batch(), draft=None),
+            batch=self._batch(ends=True),
             status=status,
             time=event.time,
             turn=thread.turn if thread is not None else None,
@@ -308,14 +307,14 @@ class StoreRecording:
         await self._events.write_large()
         return self._batch()
 
-    def _batch(self) -> Batch:
+    def _batch(self, *, ends: bool = False) -> Batch:
         events = self._events.take()
         steps, self._steps = self._steps, []
         questions, self._questions = self._questions, []
         self._in_batch = len(self._undelivered)
         messages, dropped = self._log.take() if self._log is not None else ((), ())
         exchanges, spent = self._exchanges.take()
-        draft = self._draft(bool(messages or dropped))
+        draft = None if ends else self._draft(bool(messages or dropped))
         return Batch(
             self._run.run_id,
             events,

@@ -24,6 +24,9 @@ _NODES = 5_000
 
 _CHARACTERS = 1_000_000
 
+_CHARACTERS_OF_A_NODE = _CHARACTERS // _NODES
+"""A text this long takes as long to convert as one more value."""
+
 _SCALARS = frozenset({type(None), bool, int, float})
 
 
@@ -225,20 +228,21 @@ def weigh(value: object, most: int) -> int:
         (5, 100, 11)
     """
     if isinstance(value, str | bytes | bytearray):  # most are
-        return min(1 + len(value) // (_CHARACTERS // _NODES), most)
+        return min(1 + len(value) // _CHARACTERS_OF_A_NODE, most)
     weight = 1
     waiting: list[object] = [value]
     while waiting:
         item = waiting.pop()
         if isinstance(item, str | bytes | bytearray):
-            weight += len(item) // (_CHARACTERS // _NODES)
+            weight += len(item) // _CHARACTERS_OF_A_NODE
         elif (parts := field_values(item)) is not None:
             weight += len(parts)
             if weight < most:
                 for part in parts:
-                    if isinstance(part, str):
-                        weight += len(part) // (_CHARACTERS // _NODES)
-                    elif part.__class__ not in _SCALARS:
+                    kind = part.__class__
+                    if kind is str:  # most are
+                        weight += len(part) // _CHARACTERS_OF_A_NODE
+                    elif kind not in _SCALARS:
                         waiting.append(part)
         if weight >= most:
             return most

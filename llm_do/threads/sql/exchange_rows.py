@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from llm_do.errors import StoreError
 from llm_do.runtime.record.exchanges import Exchange, RequestPlace
-from llm_do.runtime.record.store.store_writes import Batch, ExchangeRow, HistoryNode, RunTotals, SpentRow, StoredObject
+from llm_do.runtime.record.store.store_writes import Batch, ExchangeRow, HistoryNode, SpentRow, StoredObject
 from llm_do.threads.sql.database import Database
 from llm_do.threads.store.stored_exchanges import exchange_from, facts_and_setup
 
@@ -52,35 +52,19 @@ INSERT INTO spent VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run, agent, model
 """
 
 
-def write(db: Database, batch: Batch, models: str | None) -> None:
-    """Write the exchanges of a batch, and what its run has used, given the run's models so far as JSON text."""
+def write(db: Database, batch: Batch) -> None:
+    """Write the exchanges of a batch, and what its run has used; the sums are in the run's row."""
     if batch.exchanges:
         size = sum(_insert(db, batch.run_id, row) for row in batch.exchanges)
         _resize(db, size)
     if batch.spent:
         db.executemany(_SPEND, [_spent_values(batch.run_id, row) for row in batch.spent])
-    if batch.totals is not None or batch.exchanges:
-        _write_totals(db, batch.run_id, batch.totals, len(batch.exchanges), models)
 
 
 def _spent_values(run_id: str, row: SpentRow) -> tuple[object, ...]:
     used = row.usage
     counts = (used.requests, used.input_tokens, used.output_tokens, used.total_tokens, used.cost_usd)
     return (run_id, row.agent, row.model, *counts)
-
-
-def _write_totals(
-    db: Database, run_id: str, totals: RunTotals | None, exchanges: int, known_models: str | None
-) -> None:
-    if totals is None:
-        db.execute("UPDATE runs SET exchanges = exchanges + ? WHERE id = ?", (exchanges, run_id))
-        return
-    used = totals.usage
-    models = dict.fromkeys([*json.loads(known_models or "[]"), *totals.models])  # those of an earlier attempt first
-    db.execute(
-        "UPDATE runs SET exchanges = exchanges + ?, usage = ?, models = ?, tokens = ?, cost = ? WHERE id = ?",
-        (exchanges, json.dumps(used.to_dict()), json.dumps([*models]), used.total_tokens, used.cost_usd, run_id),
-    )
 
 
 # -- objects

@@ -67,7 +67,10 @@ SELECT parent FROM chain WHERE id = :id
 MOST_EVENTS = 16
 """Events of one statement: each number of them is a statement of its own, which connections keep compiled."""
 
-NO_DRAFT = "tip = NULL, state = NULL, user_state = NULL, toolkits = NULL"
+DRAFT = ("tip", "state", "user_state", "toolkits")
+"""The columns of a run's pending writes."""
+
+NO_DRAFT = ", ".join(f"{name} = NULL" for name in DRAFT)
 """Clears a run's pending writes once it has ended."""
 
 
@@ -101,7 +104,7 @@ def _thread(row: Sequence[Any]) -> ThreadRecord:
             user_id=row[0] or None,
             id=row[1],
             config=config_from_data(config),
-            state=json.loads(row[3]),
+            state={} if row[3] == "{}" else json.loads(row[3]),
             toolkits=toolkits,
             head=row[5],
             branches=tuple(json.loads(row[6])),
@@ -118,6 +121,8 @@ def _thread(row: Sequence[Any]) -> ThreadRecord:
 
 
 def _object(text: str) -> dict[str, Any]:
+    if text == "{}":  # most are
+        return {}
     data: object = json.loads(text)
     if not isinstance(data, dict):
         raise ValueError(f"{text[:40]!r} is not a JSON object")
@@ -130,13 +135,10 @@ def opened_thread(db: Database, user: str | None, thread_id: str, config: Thread
     if thread is not None:
         return thread
     now = time.time()
-    db.execute(
-        "INSERT INTO threads VALUES (?, ?, ?, '{}', '{}', NULL, '[]', '{}', ?, ?, ?, ?)",
-        (user or "", thread_id, json.dumps(config_data(config)), new_token(), new_token(), now, now),
-    )
-    thread = thread_record(db, user, thread_id)
-    assert thread is not None
-    return thread
+    settings = json.dumps(config_data(config))
+    new = (user or "", thread_id, settings, "{}", "{}", None, "[]", "{}", new_token(), new_token(), now, now)
+    db.execute("INSERT INTO threads VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", new)
+    return _thread((*new, None))
 
 
 def add_branch(db: Database, run: RunRecord, tip: str) -> None:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["answer_text", "data_object", "exchange_from", "facts_and_setup", "setup_object"]
 
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+
 
 def data_object(data: object) -> StoredObject:
     """JSON data as an object."""
@@ -62,10 +64,8 @@ def answer_text(exchange: Exchange) -> str:
     failure = outcome.failure.to_dict() if outcome.failure is not None else None
     rest = {"partial": exchange.partial, "tool_calls": exchange.tool_calls, "max_tokens": exchange.max_tokens}
     # Joined as text: the response is the largest part, and written as text at once.
-    return (
-        f'{{"outcome": {{"usage": {json.dumps(outcome.usage.to_dict())}, "response": {response},'
-        f' "failure": {json.dumps(failure, ensure_ascii=False)}}}, {json.dumps(rest, ensure_ascii=False)[1:]}'
-    )
+    outer = _encode({"usage": outcome.usage.to_dict(), "failure": failure})
+    return f'{{"outcome": {outer[:-1]}, "response": {response}}}, {_encode(rest)[1:]}'
 
 
 def exchange_from(

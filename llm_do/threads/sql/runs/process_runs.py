@@ -61,7 +61,7 @@ class ProcessRuns:
             self._opened.conflicted.discard(run.id)
 
         def begin(db: Database) -> tuple[str, OpenedRun] | None:
-            owned = replace(run, owner=self._owners.claim())
+            owned = _owned_by(run, self._owners.claim())
             stored, alone = run_rows.before_beginning(db, run)
             if waits and not alone and self._is_claimed(db, run):
                 return None
@@ -90,7 +90,7 @@ class ProcessRuns:
                 begun = await self._worker.write(begin)
             assert begun is not None
             owner, opened = begun
-            self._active[run.id] = replace(run, owner=owner)
+            self._active[run.id] = _owned_by(run, owner)
             self._opened.claimed.discard(run.id)
             return opened
         except BaseException as error:
@@ -191,6 +191,10 @@ class ProcessRuns:
         if kept is not run and self._active.get(run.id) is run:
             self._active[run.id] = kept
         return value
+
+
+def _owned_by(run: RunRecord, owner: str) -> RunRecord:
+    return run if run.owner == owner else replace(run, owner=owner)
 
 
 def _is_nested() -> bool:

@@ -14,7 +14,7 @@ from llm_do.threads.sql import exchange_rows, rows
 from llm_do.threads.sql.database import Database
 from llm_do.threads.sql.durable import batch_rows
 from llm_do.threads.sql.runs.run_batches import write_batch, write_batch_of
-from llm_do.threads.sql.runs.run_owners import own_run, refuse_other_attempt
+from llm_do.threads.sql.runs.run_owners import StoredRun, own_run, refuse_other_attempt
 from llm_do.threads.sql.store_errors import thread_conflict
 from llm_do.threads.store.codec import same_json
 from llm_do.threads.store.tokens import new_token
@@ -24,30 +24,17 @@ __all__ = ["finish"]
 
 def finish(db: Database, run: RunRecord, ending: RunEnd) -> ThreadConflict | None:
     """End a run in one transaction, and return the conflict that prevents it, if any."""
-    clash: ThreadConflict | None = None
-    user_state = ending.user_state
     known = own_run(db, run)
     if ending.batch.attempt:
         refuse_other_attempt(known, run.id, ending.batch.attempt)
-    if ending.turn is not None and run.thread_id is not None:
-        if known is None or known.turn is None:  # a thread takes its runs along
-            clash = ThreadConflict(
-                f"thread {run.thread_id!r} was deleted meanwhile", hint="Run again to start it afresh."
-            )
-        elif known.turn != ending.turn:
-            clash = thread_conflict(run.thread_id)
-    if user_state is not None:
-        row = db.execute("SELECT state FROM users WHERE id = ?", (run.user_id,)).fetchone()
-        stored = row[0] if row is not None else None
-        if stored != ending.user_text:
-            user_state = _merge(ending.user_text, stored, user_state)
-            if user_state is None and clash is None:
-                clash = ThreadConflict(f"the state of user {run.user_id!r} was changed meanwhile", hint="Run again.")
+    user_state, clash = _user_state(db, run, ending)
+    clash = _thread_conflict(run, ending, known) or clash
     if clash is not None:
         _keep_as_branch(db, run, ending)
         return clash
     if known is not None:
-        write_batch_of(db, run, ending.batch, known)
+        ended = {"status": ending.status, "finished": ending.time, "result": ending.result}
+        write_batch_of(db, run, ending.batch, known, {**ended, **dict.fromkeys(rows.DRAFT)})
     if ending.turn is not None and run.thread_id is not None:
         db.execute(
             "UPDATE threads SET head = coalesce(?, head), state = coalesce(?, state), toolkits = coalesce(?, toolkits),"
@@ -66,20 +53,34 @@ def finish(db: Database, run: RunRecord, ending: RunEnd) -> ThreadConflict | Non
         )
     if user_state is not None:
         rows.save_user(db, run.user_id, user_state, new_token())
-    _mark_ended(db, run, ending)
-    return None
-
-
-def _mark_ended(db: Database, run: RunRecord, ending: RunEnd) -> None:
-    """Mark a run as ended, and do what follows from it for its batch and for exchanges that are too old."""
-    db.execute(
-        f"UPDATE runs SET status = ?, finished = ?, result = ?, {rows.NO_DRAFT} WHERE id = ?",
-        (ending.status, ending.time, ending.result, run.id),
-    )
     if ending.batch.attempt:
         batch_rows.charge(db, run.id)
     if ending.limits is not None:
         exchange_rows.drop_beyond(db, ending.limits, ending.time)
+    return None
+
+
+def _thread_conflict(run: RunRecord, ending: RunEnd, known: StoredRun | None) -> ThreadConflict | None:
+    """The conflict with what has happened to the run's thread meanwhile."""
+    if ending.turn is None or run.thread_id is None:
+        return None
+    if known is None or known.turn is None:  # a thread takes its runs along
+        return ThreadConflict(f"thread {run.thread_id!r} was deleted meanwhile", hint="Run again to start it afresh.")
+    return thread_conflict(run.thread_id) if known.turn != ending.turn else None
+
+
+def _user_state(db: Database, run: RunRecord, ending: RunEnd) -> tuple[str | None, ThreadConflict | None]:
+    """The state of the run's user with what was changed meanwhile; or the conflict, if both changed the same."""
+    if ending.user_state is None:
+        return None, None
+    row = db.execute("SELECT state FROM users WHERE id = ?", (run.user_id,)).fetchone()
+    stored = row[0] if row is not None else None
+    if stored == ending.user_text:
+        return ending.user_state, None
+    merged = _merge(ending.user_text, stored, ending.user_state)
+    if merged is None:
+        return None, ThreadConflict(f"the state of user {run.user_id!r} was changed meanwhile", hint="Run again.")
+    return merged, None
 
 
 def _keep_as_branch(db: Database, run: RunRecord, ending: RunEnd) -> None:
