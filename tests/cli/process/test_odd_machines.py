@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.cli_processes import LLM_DO, REPOSITORY, Ended, environment, write_project
+from tests.cli.process.import_forks import run_with_faults
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of a process are Linux's here")
 
@@ -61,23 +62,6 @@ def test_native_code_that_fails_without_a_reason_lacks_memory_only_where_that_is
     assert said[1] == "None\n"
 
 
-LACKING = """\
-import errno, os, sys
-name = sys.argv.pop(1)
-
-
-class Lacking:
-    def find_spec(self, module, *_):
-        if module == name:
-            raise ERROR
-
-
-import llm_do.cli
-sys.meta_path.insert(0, Lacking())
-llm_do.cli.main()
-"""
-"""`llm-do` on a machine that lacks something when a module is about to be imported."""
-
 LIMITS = {
     "MemoryError()": "there isn't enough memory. Close",
     'RuntimeError("can\'t start new thread")': "no more processes or threads can be started. End other processes",
@@ -89,23 +73,19 @@ LIMITS = {
 }
 
 
-@pytest.mark.parametrize("error", list(LIMITS))
 @pytest.mark.parametrize("module", ["typer", "llm_do.cli.commands.run", "llm_do.assembly"])
-def test_what_a_machine_lacks_is_what_the_error_says(tmp_path: Path, error: str, module: str) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(LACKING.replace("ERROR", error), encoding="utf-8")
+def test_what_a_machine_lacks_is_what_the_error_says(tmp_path: Path, module: str) -> None:
+    faults = {error: f"import errno, os\nraise {error}" for error in LIMITS}
     root = write_project(tmp_path / "project")
-    ended = run_limited([module, "run", "x"], root, program=[sys.executable, str(program)])
-
-    assert (ended.code, ended.out) == (1, "")
-    assert ended.err.startswith(f"error: {LIMITS[error]}")
-    assert ended.err.count("\n") == 1
+    for error, ended in run_with_faults(tmp_path / "faults", root, module, faults, ["run", "x"]).items():
+        assert (ended.code, ended.out) == (1, "")
+        assert ended.err.startswith(f"error: {LIMITS[error]}")
+        assert ended.err.count("\n") == 1
 
 
 def test_an_incomplete_installation_is_what_the_error_says(tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(LACKING.replace("ERROR", "ImportError('no module x')"), encoding="utf-8")
-    ended = run_limited(["typer", "run", "x"], tmp_path, program=[sys.executable, str(program)])
+    faults = {"missing": "raise ImportError('no module x')"}
+    ended = run_with_faults(tmp_path / "faults", tmp_path, "typer", faults, ["run", "x"])["missing"]
 
     assert (ended.code, ended.out) == (1, "")
     assert ended.err == ("error: llm-do can't be started: ImportError: no module x. Is the installation complete?\n")
@@ -124,8 +104,14 @@ def test_too_few_open_files_are_what_the_error_says(tmp_path: Path, command: str
 
 
 def test_neither_an_agent_nor_a_store_is_blamed_for_too_few_open_files(tmp_path: Path) -> None:
-    root = write_project(tmp_path)
-    said = [run_limited(["run", "x"], root, prepare=limit(resource.RLIMIT_NOFILE, each)).err for each in range(12, 20)]
+    root = write_project(tmp_path / "project")
+    faults = {
+        str(each): f"import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, ({each}, {each}))"
+        for each in range(12, 20)
+    }
+    # Only what follows this import opens as many files.
+    ended = run_with_faults(tmp_path / "faults", root, "llm_do.assembly", faults, ["run", "x"])
+    said = [each.err for each in ended.values()]
 
     assert not [text for text in said if "can't be built" in text or "itself failed" in text or "moving it" in text]
     assert [text for text in said if "state.db can't be opened: Too many open files. Raise the limit" in text]

@@ -4,85 +4,69 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.cli.cli_processes import write_project
-from tests.cli.process.test_odd_machines import run_limited
+from tests.cli.cli_processes import Ended, write_project
+from tests.cli.process.import_forks import run_with_faults
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="it has other signals")
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
-PROGRAM = """\
-import os, sys
-number, name = int(sys.argv.pop(1)), sys.argv.pop(1)
-
-
-class Early:
-    def find_spec(self, module, *_):
-        if module == name:
-            interrupt()
-
-
-def interrupt():
-    BODY
-
-
-import llm_do.cli
-sys.meta_path.insert(0, Early())
-llm_do.cli.main()
-"""
-"""`llm-do` with a signal at the moment when a module is about to be imported."""
-
-RAISED = "os.kill(os.getpid(), number)"
+RAISED = "import os\nos.kill(os.getpid(), NUMBER)"
 
 DROPPED = """\
-class Finalized:
-        def __del__(self):
-            os.kill(os.getpid(), number)  # Python reports what a finalizer raises, and continues
+import os
 
-    Finalized()
+
+class Finalized:
+    def __del__(self):
+        os.kill(os.getpid(), NUMBER)  # Python reports what a finalizer raises, and continues
+
+
+Finalized()
 """
 
 CONVERTED = """\
+import os
+
 try:
-        os.kill(os.getpid(), number)
-    except BaseException as error:  # as native code does that raises an error of its own
-        raise ValueError(f"nothing can be built: {error!r}") from None
+    os.kill(os.getpid(), NUMBER)
+except BaseException as error:  # as native code does that raises an error of its own
+    raise ValueError(f"nothing can be built: {error!r}") from None
 """
 
 LATE = {"check": "llm_do.cli.arguments.target", "tools": "llm_do.cli.arguments.target", "run": "llm_do.assembly"}
 """What a command imports when it has begun; `run` already owes a result then."""
 
 
-def interrupted(tmp_path: Path, body: str, number: int, module: str, *command: str) -> tuple[int, str, str]:
-    """Run a command with a signal; return its exit code, stdout and stderr."""
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM.replace("BODY", body), encoding="utf-8")
+def interrupted(
+    tmp_path: Path, bodies: Sequence[str], numbers: Sequence[signal.Signals], module: str, *words: str
+) -> Iterator[tuple[signal.Signals, Ended]]:
+    """Run a command with each signal in each body of code; return each signal and how the command ended."""
+    codes = [(number, body.replace("NUMBER", str(int(number)))) for number in numbers for body in bodies]
     root = write_project(tmp_path / "project", "- {text: late, delay: 300}")
-    ended = run_limited([str(int(number)), module, *command], root, program=[sys.executable, str(program)])
-    return ended.code, ended.out, ended.err
+    ended = run_with_faults(tmp_path / "faults", root, module, {code: code for _, code in codes}, words)
+    return ((number, ended[code]) for number, code in codes)
 
 
-@pytest.mark.parametrize("number", SIGNALS)
 @pytest.mark.parametrize("module", ["typer", "llm_do.cli.app", "llm_do.cli.commands.check"])
-def test_a_signal_during_imports_ends_without_a_traceback(tmp_path: Path, number: int, module: str) -> None:
-    assert interrupted(tmp_path, RAISED, number, module, "check") == (128 + number, "", "")
+def test_a_signal_during_imports_ends_without_a_traceback(tmp_path: Path, module: str) -> None:
+    for number, ended in interrupted(tmp_path, [RAISED], SIGNALS, module, "check"):
+        assert ended == Ended(128 + number, "", "")
 
 
 def test_ctrl_c_at_the_very_beginning_ends_without_a_traceback(tmp_path: Path) -> None:
-    assert interrupted(tmp_path, RAISED, signal.SIGINT, "llm_do.cli.process", "check") == (130, "", "")
+    for number, ended in interrupted(tmp_path, [RAISED], [signal.SIGINT], "llm_do.cli.process", "check"):
+        assert ended == Ended(128 + number, "", "")
 
 
 @pytest.mark.parametrize("command", list(LATE))
-@pytest.mark.parametrize("number", SIGNALS)
-@pytest.mark.parametrize("body", [DROPPED, CONVERTED], ids=["dropped", "converted"])
-def test_a_signal_whose_exception_is_lost_ends_the_command_all_the_same(
-    tmp_path: Path, command: str, number: signal.Signals, body: str
-) -> None:
-    code, out, err = interrupted(tmp_path, body, number, LATE[command], command, *(["x"] if command == "run" else []))
-
-    assert (code, out) == (128 + number, "")
-    assert err == (f"interrupted by {number.name}\n" if command == "run" else "")
+def test_a_signal_whose_exception_is_lost_ends_the_command_all_the_same(tmp_path: Path, command: str) -> None:
+    words = [command, *(["x"] if command == "run" else [])]
+    for number, ended in interrupted(tmp_path, [DROPPED, CONVERTED], SIGNALS, LATE[command], *words):
+        assert (ended.code, ended.out) == (128 + number, "")
+        assert ended.err == (f"interrupted by {number.name}\n" if command == "run" else "")
