@@ -23,6 +23,7 @@ def test_a_folder_that_llm_do_leaves_is_found(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(session_folder, "_PATIENCE", 0)
     monkeypatch.setattr("sys.modules", {})  # commands of other tests keep their folder
+    monkeypatch.setattr("gc.collect", lambda: 0)  # no project was linked from this one
     (tmp_path / "tmpabc").mkdir()
     assert session_folder.left_by_llm_do() == []
     folder = make_temporary_folder("notes", tmp_path)
