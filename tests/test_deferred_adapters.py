@@ -11,6 +11,7 @@ import pytest
 
 SCRIPT = """
 import gc, importlib, json, pkgutil, sys, warnings
+gc.disable()
 if sys.argv[1] == "deferred":
     from llm_do._startup.process import defer_adapters
     defer_adapters(); defer_adapters()
@@ -22,7 +23,7 @@ for name in sys.argv[2:] or [each.name for each in pkgutil.walk_packages(pydanti
         importlib.import_module(name)
     except (ImportError, SystemExit):
         pass
-adapters = [each for each in gc.get_objects() if isinstance(each, TypeAdapter)]
+adapters = [each for each in gc.get_objects() if issubclass(type(each), TypeAdapter)]
 unbuilt = sum(not each.pydantic_complete for each in adapters)
 schemas = {}
 for each in adapters:
