@@ -182,12 +182,16 @@ def link(task: str, limit: float) -> int | None:
 
 
 def begin(args: list[str], cwd: str, streams: list[int], opened: list[int]) -> None:
-    """Become the command line, with these streams, and close what was opened for them."""
+    """Become the command line, with these streams, and close what was opened for them.
+
+    The variable `TEST_CODE` is code that runs first, `TEST_AS_USER` the number of the user who runs it.
+    """
     os.chdir(cwd)
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
     for each in opened:
         os.close(each)
+    exec(os.environ.pop("TEST_CODE", ""), {})  # noqa: S102
     if user := os.environ.pop("TEST_AS_USER", ""):
         os.setresuid(int(user), int(user), int(user))
     # The server's own objects remember what they could do with its streams.

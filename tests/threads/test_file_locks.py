@@ -7,7 +7,6 @@ import errno
 import fcntl
 import os
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -19,16 +18,14 @@ from llm_do import StoreError
 from llm_do.threads import SqliteStore
 from llm_do.threads.sqlite.connection import translate_sqlite_errors
 from llm_do.threads.sqlite.queue_files import lock_alone
-from tests.cli.cli_processes import environment, wait_for, write_project
-from tests.cli.process.test_odd_machines import run_limited
+from tests.cli.cli_processes import environment, run_forked, start_in_fork, wait_for, write_project
 from tests.support.runs import agent, carry_out, runtime_of
 from tests.support.scripted import call, script
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="its locks are those of Linux")
 
 WITHOUT = """\
-import errno, fcntl, os, sys
-kinds = sys.argv.pop(1).split(",")
+import errno, fcntl, os
 
 
 def refuse(kind):
@@ -42,26 +39,23 @@ def refuse(kind):
     setattr(fcntl, kind, call)
 
 
-for kind in kinds:
+for kind in KINDS:
     refuse(kind)
-import llm_do.cli
-llm_do.cli.main()
 """
-"""`llm-do` where kinds of locks don't work on the files of a project's folder."""
+"""Code after which kinds of locks don't work on the files of a project's folder."""
 
 NO_LOCKS = "state.db can't be used: its file system has no file locks. Keep the record on another disk (`--store FILE`"
 
 
-def without(tmp_path: Path, kinds: str) -> list[str]:
-    program = tmp_path / "program.py"
-    program.write_text(WITHOUT, encoding="utf-8")
-    return [sys.executable, str(program), kinds]
+def without(*kinds: str) -> dict[str, str]:
+    """The environment of a command for which kinds of locks don't work."""
+    return {"TEST_CODE": WITHOUT.replace("KINDS", repr(kinds))}
 
 
 def test_a_run_without_locks_continues_without_a_record_at_once(tmp_path: Path) -> None:
-    root, program = write_project(tmp_path / "project"), without(tmp_path, "fcntl,flock")
+    root = write_project(tmp_path / "project")
     began = time.monotonic()
-    ended = run_limited(["run", "x"], root, program=program)
+    ended = run_forked("run", "x", cwd=root, env=without("fcntl", "flock"))
 
     assert (ended.code, ended.out) == (0, "answer to x\n")
     assert "this run is not recorded: " in ended.err
@@ -72,8 +66,8 @@ def test_a_run_without_locks_continues_without_a_record_at_once(tmp_path: Path) 
 @pytest.mark.parametrize("command", [["run", "x", "--durable"], ["runs", "list"], ["threads", "list"]])
 def test_what_needs_a_record_says_that_there_are_no_locks(tmp_path: Path, command: list[str]) -> None:
     root = write_project(tmp_path / "project")
-    assert run_limited(["run", "x"], root).code == 0
-    ended = run_limited(command, root, program=without(tmp_path, "fcntl,flock"))
+    assert run_forked("run", "x", cwd=root).code == 0
+    ended = run_forked(*command, cwd=root, env=without("fcntl", "flock"))
 
     assert (ended.code, ended.out) == (1, "")
     assert NO_LOCKS in ended.err
@@ -82,20 +76,15 @@ def test_what_needs_a_record_says_that_there_are_no_locks(tmp_path: Path, comman
 def test_a_killed_run_is_resumed_where_there_are_only_the_locks_that_sqlite_needs(tmp_path: Path) -> None:
     agent = "---\nname: main\nmodel: script:answers.yaml\ntools: [block]\n---\nHelp.\n"
     answers = "- tools: [{name: block, args: {seconds: 300}}]\n- text: done"
-    root, program = write_project(tmp_path / "project", answers, agent=agent), without(tmp_path, "flock")
-    process = subprocess.Popen(
-        [*program, "run", "x", "--durable", "--run-id", "r", "--approve-all"],
-        cwd=root,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env=environment(LLM_DO_TRUST="1"),
-    )
+    root, env = write_project(tmp_path / "project", answers, agent=agent), without("flock")
+    with Path(os.devnull).open("r+") as away:
+        words = ["run", "x", "--durable", "--run-id", "r", "--approve-all"]
+        process = start_in_fork(words, root, [away.fileno()] * 3, environment(**env))
     wait_for(root / "begun")
-    running = run_limited(["resume", "r", "--in-flight", "done"], root, program=program)
+    running = run_forked("resume", "r", "--in-flight", "done", cwd=root, env=env)
     process.send_signal(signal.SIGKILL)
-    process.wait(60)
-    stopped = run_limited(["resume", "r", "--in-flight", "done"], root, program=program)
+    process.wait()
+    stopped = run_forked("resume", "r", "--in-flight", "done", cwd=root, env=env)
 
     assert running.code != 0
     assert "running" in running.err
