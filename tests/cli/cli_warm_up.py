@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import ctypes
 import gc
 import pkgutil
 import sys
@@ -77,6 +78,20 @@ def gather_names() -> None:
     sys.modules.update(modules)
 
 
+def gather_pages() -> None:
+    """Have the kernel keep the memory in pages of 2 MB, where it can: a fork copies the table of pages."""
+    if not sys.platform.startswith("linux"):
+        return
+    madvise, collapse, size = ctypes.CDLL(None).madvise, 25, 2 << 20  # MADV_COLLAPSE, of Linux 6.1; an error is ignored
+    for addresses, access, *_, name in (
+        f"{line} -".split()[:6] for line in Path("/proc/self/maps").read_text().splitlines()
+    ):
+        begin, end = (int(each, 16) for each in addresses.split("-"))
+        begin, end = -(-begin // size) * size, end // size * size
+        if access == "rw-p" and name in ("-", "[heap]") and begin < end:
+            madvise(ctypes.c_void_p(begin), ctypes.c_size_t(end - begin), collapse)
+
+
 def warm_up() -> None:
     """Make what any command needs, and run an agent with a tool."""
     ours = [each.name for each in pkgutil.walk_packages(llm_do.__path__, "llm_do.")]
@@ -97,3 +112,4 @@ def warm_up() -> None:
     compiled_texts.keep_compiled_texts = lambda *_: None
     atexit.unregister(compiled_texts.save_compiled_texts)
     gc.freeze()  # a collection in a fork would copy every page
+    gather_pages()
