@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 import pytest
@@ -29,12 +30,10 @@ from pydantic_ai.messages import (
     repair_messages,
 )
 from pydantic_ai.models import Model
-from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.profiles import ModelProfile
-from pydantic_ai.providers.anthropic import AnthropicProvider
 from pydantic_ai.providers.openai import OpenAIProvider
 
 from llm_do.models.history_window import HistoryWindow, whole_history
@@ -111,23 +110,36 @@ OTHERS: dict[str, Exchange] = {
 }
 
 
-def models() -> dict[str, Model]:
-    openai, anthropic = OpenAIProvider(api_key="x"), AnthropicProvider(api_key="x")
-    profile = ModelProfile(supports_inline_system_prompts=False, needs_sealed_system_blocks=True)
-    careful = ModelProfile(may_tokenize_special_tokens_in_content=True, mimics_assistant_message_formatting=True)
-    chat = OpenAIChatModel("gpt-5", provider=openai)
-    return {
-        "chat": chat,
-        "chat without system messages": OpenAIChatModel("gpt-5", provider=openai, profile=profile),
-        "responses": OpenAIResponsesModel("gpt-5", provider=openai),
-        "anthropic": AnthropicModel("claude-sonnet-4-5", provider=anthropic),
-        "test": TestModel(profile=careful),
-        "ids of nine characters": TestModel(profile=ModelProfile(tool_call_id_length=9)),
-        "one after the other": FallbackModel(chat, TestModel()),
-    }
+def chat(profile: ModelProfile | None = None) -> Model:
+    return OpenAIChatModel("gpt-5", provider=OpenAIProvider(api_key="x"), profile=profile)
 
 
-MODELS = models()
+def anthropic() -> Model:
+    # Its package takes a second to import, which each process that collects the tests would spend.
+    from pydantic_ai.models.anthropic import AnthropicModel
+    from pydantic_ai.providers.anthropic import AnthropicProvider
+
+    return AnthropicModel("claude-sonnet-4-5", provider=AnthropicProvider(api_key="x"))
+
+
+MAKERS: dict[str, Callable[[], Model]] = {
+    "chat": chat,
+    "chat without system messages": lambda: chat(
+        ModelProfile(supports_inline_system_prompts=False, needs_sealed_system_blocks=True)
+    ),
+    "responses": lambda: OpenAIResponsesModel("gpt-5", provider=OpenAIProvider(api_key="x")),
+    "anthropic": anthropic,
+    "test": lambda: TestModel(
+        profile=ModelProfile(may_tokenize_special_tokens_in_content=True, mimics_assistant_message_formatting=True)
+    ),
+    "ids of nine characters": lambda: TestModel(profile=ModelProfile(tool_call_id_length=9)),
+    "one after the other": lambda: FallbackModel(chat(), TestModel()),
+}
+
+
+@cache
+def model(name: str) -> Model:
+    return MAKERS[name]()
 
 
 def history_of(exchanges: Sequence[Exchange], first: Sequence[Any] = (UserPromptPart("Go"),)) -> list[ModelMessage]:
@@ -162,10 +174,10 @@ def sent(
     return seen, found, prepared(history)
 
 
-@each_row("name", list(MODELS))
+@each_row("name", list(MAKERS))
 def test_plain_exchanges_are_left_out_and_sent(name: str) -> None:
     history = history_of(PLAIN * 30)
-    seen, found, expected = sent(MODELS[name], history)
+    seen, found, expected = sent(model(name), history)
     assert found == expected
     assert len(found) == len(history) == 243
     assert seen < 30 or name == "ids of nine characters"
@@ -174,11 +186,11 @@ def test_plain_exchanges_are_left_out_and_sent(name: str) -> None:
 @pytest.mark.parametrize("later", [1, 30])
 def test_a_message_may_come_again_in_a_later_step(later: int) -> None:
     def prepared(messages: list[ModelMessage]) -> list[ModelMessage]:
-        return repair_messages(MODELS["test"].prepare_messages(repair_messages(messages)))
+        return repair_messages(model("test").prepare_messages(repair_messages(messages)))
 
     async def steps() -> list[int]:
         history, seen = history_of(PLAIN[:1] * 50), list[int]()
-        window = HistoryWindow(MODELS["test"])
+        window = HistoryWindow(model("test"))
         asked: list[ModelRequest] = []
         for step in range(40):
             asked.append(ModelRequest([UserPromptPart(f"And {step}?")], timestamp=WHEN))
@@ -205,14 +217,14 @@ def test_the_same_is_sent_whatever_is_between_them(kind: str) -> None:
         for place in (0, 25):
             exchanges = [chance.choice(PLAIN) for _ in range(60)]
             exchanges[place] = exchanges[(place + 9) % 60] = OTHERS[kind]
-            _, found, expected = sent(MODELS[name], history_of(exchanges))
+            _, found, expected = sent(model(name), history_of(exchanges))
             assert found == expected, (name, place)
 
 
 def test_a_message_may_be_there_twice() -> None:
     question, answer = history_of([])
     history = [question, answer] * 50
-    _, found, expected = sent(MODELS["test"], history)
+    _, found, expected = sent(model("test"), history)
     assert found == expected
     assert len(found) == 101
 
@@ -222,14 +234,14 @@ def test_a_second_result_of_a_call_is_sent_wherever_it_is(distance: int | None) 
     history, again = history_of(PLAIN * 30), ToolReturnPart("look", "again", "call_0")
     if distance is not None:
         history[-distance] = replace(history[-distance], parts=[*history[-distance].parts, again])
-    _, found, expected = sent(MODELS["chat"], history, [again] if distance is None else [UserPromptPart("So?")])
+    _, found, expected = sent(model("chat"), history, [again] if distance is None else [UserPromptPart("So?")])
     assert found == expected
     assert any(again in message.parts for message in found)
 
 
 def test_a_function_that_ends_after_its_step_leaves_the_history_whole() -> None:
     async def ended() -> None:
-        window, history = HistoryWindow(MODELS["test"]), history_of(PLAIN * 30)
+        window, history = HistoryWindow(model("test")), history_of(PLAIN * 30)
         before = list(history)
         with ExitStack() as function, window.step():
             await window.narrow(history)
@@ -242,10 +254,10 @@ def test_a_function_that_ends_after_its_step_leaves_the_history_whole() -> None:
 
 def test_parts_that_a_function_replaces_are_looked_at_again() -> None:
     def prepared(messages: list[ModelMessage]) -> list[ModelMessage]:
-        return repair_messages(MODELS["test"].prepare_messages(repair_messages(messages)))
+        return repair_messages(model("test").prepare_messages(repair_messages(messages)))
 
     async def changed() -> None:
-        window, history = HistoryWindow(MODELS["test"]), history_of(PLAIN * 30)
+        window, history = HistoryWindow(model("test")), history_of(PLAIN * 30)
         with window.step():
             await window.narrow(history)
             with whole_history():
@@ -265,8 +277,8 @@ def test_the_same_is_sent_of_any_mixture(seed: int) -> None:
     pool = [*PLAIN * 8, *others]
     exchanges = [chance.choice(pool) for _ in range(100)]
     first = chance.choice([[UserPromptPart("Go")], [SystemPromptPart("Be brief."), UserPromptPart(["Go", PICTURE])]])
-    for name, model in MODELS.items():
-        _, found, expected = sent(model, history_of(exchanges, first))
+    for name in MAKERS:
+        _, found, expected = sent(model(name), history_of(exchanges, first))
         assert found == expected, name
 
 
@@ -275,7 +287,7 @@ def test_a_long_history_is_looked_at_in_slices() -> None:
 
     async def turns() -> list[int]:
         counts: list[int] = []
-        window, history = HistoryWindow(MODELS["test"]), history_of(PLAIN * 500)
+        window, history = HistoryWindow(model("test")), history_of(PLAIN * 500)
         for _ in range(2):
             counts.append(0)
             narrowing = asyncio.create_task(window.narrow(history))
