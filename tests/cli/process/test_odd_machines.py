@@ -137,7 +137,7 @@ DELETED = "error: the current folder has been deleted. Change to a folder that e
     ("args", "code", "text"),
     [
         (["init"], 1, DELETED),
-        (["run", "{root}", "x"], 1, DELETED),
+        (["run", "{root}", "x"], 1, DELETED.replace("deleted", "deleted (main)")),
         (["check"], 2, "error: the current folder can't be read: No such file or directory. Change to a folder that "),
     ],
 )
