@@ -230,12 +230,20 @@ def weigh(value: object, most: int) -> int:
     if isinstance(value, str | bytes | bytearray):  # most are
         return min(1 + len(value) // _CHARACTERS_OF_A_NODE, most)
     weight = 1
-    waiting: list[object] = [value]
+    waiting: list[Any] = [value]
     while waiting:
         item = waiting.pop()
-        if isinstance(item, str | bytes | bytearray):
+        kind = item.__class__
+        if kind is dict:
+            parts: Collection[Any] | None = item.values()
+        elif kind is list:
+            parts = item
+        elif isinstance(item, str | bytes | bytearray):
             weight += len(item) // _CHARACTERS_OF_A_NODE
-        elif (parts := field_values(item)) is not None:
+            parts = None
+        else:
+            parts = field_values(item)
+        if parts is not None:
             weight += len(parts)
             if weight < most:
                 for part in parts:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import fields
 from functools import cache
-from operator import attrgetter
 from typing import Any, ClassVar
 
 from llm_do._startup.frozen import frozen
@@ -42,15 +40,10 @@ class EventBase:
 
     def to_dict(self) -> dict[str, Any]:
         """The event as JSON data, its type included."""
-        names, values = _reader(type(self))
-        return {"type": self.type, **dict(zip(names, values(self), strict=True))}
-
-
-@cache
-def _reader(kind: type[EventBase]) -> tuple[tuple[str, ...], Callable[[EventBase], tuple[Any, ...]]]:
-    """The names of the fields of a kind of event, and the function that returns their values, in native code."""
-    names = field_names(kind)
-    return names, attrgetter(*names)
+        data: dict[str, Any] = {"type": self.type}
+        for name in field_names(type(self)):
+            data[name] = getattr(self, name)
+        return data
 
 
 @cache
