@@ -11,9 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
+from pydantic_ai import Agent
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolCallPart, UserPromptPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from benchmarks.in_process import at_once, bare, runtime, times
+from benchmarks.in_process import at_once, bare, runtime, times, tools
 from benchmarks.measure import Figure, interleaved
 from benchmarks.server import serving
 from llm_do import Runtime
@@ -144,7 +146,10 @@ def durable(folder: Path) -> list[Figure]:
 
 
 def replay(folder: Path) -> Figure:
-    """Runs that stopped just before their end, resumed: processor time, with all that a resume reads and writes."""
+    """Runs that stopped just before their end, resumed: processor time, with all that a resume reads and writes.
+
+    Beside it, the same steps of bare PydanticAI with a model that answers at once: what its graph takes for them.
+    """
     runs = recorded("tools-10", SqliteStore(folder / "replayed.db"), durable=True)
     rehearsal = runs.shared.rehearsal = Rehearsal()
 
@@ -156,8 +161,25 @@ def replay(folder: Path) -> Figure:
             await runs.resume(each.run_id)
         return time.process_time() - started
 
-    each = asyncio.run(seconds()) / REPLAYS * 1000
-    return Figure("replay of a step", each / STEPS, 1.0, "ms", detail=f"{each:.1f} ms a run of {STEPS} steps")
+    async def graph() -> float:
+        agent = Agent(FunctionModel(_answer_at_once), instructions="Be brief.", tools=tools())
+        await agent.run("x")
+        started = time.process_time()
+        for _ in range(REPLAYS):
+            await agent.run("x")
+        return time.process_time() - started
+
+    each, other = (asyncio.run(work()) / REPLAYS * 1000 for work in (seconds, graph))
+    detail = f"{each:.1f} ms a run of {STEPS} steps, {other:.1f} ms for bare with a model that answers at once"
+    return Figure("replay of a step", each / STEPS, 1.0, "ms", detail=detail)
+
+
+def _answer_at_once(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
+    """Ten calls of `add`, then a text, as the server answers."""
+    answers = sum(isinstance(each, ModelResponse) for each in messages)
+    if answers < STEPS // 2:
+        return ModelResponse([ToolCallPart("add", {"a": answers, "b": 1}, f"call_{answers}")])
+    return ModelResponse([TextPart("done")])
 
 
 def database(folder: Path) -> Iterator[Figure]:
