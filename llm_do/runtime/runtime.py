@@ -313,7 +313,7 @@ class Runtime(ProjectSession):
         )
         continues = messages is not None or execution_context is not None
         given = history if continues else None
-        durable = Durability(*begin_run(self, entry, value, given, before, deps)) if self.config.durable else None
+        durable = Durability(*await begin_run(self, entry, value, given, before, deps)) if self.config.durable else None
         inputs = RunInputs(entry, given, before.toolkits, durable)
         return await Execution(self, run, inputs).carry_out(chosen, value)
 

@@ -35,9 +35,9 @@ class EventQueue:
 
     async def write_large(self) -> None:
         """Make the texts that `take` would otherwise make where it is called."""
-        for data in [item for item in self._queued if isinstance(item, dict)]:
-            row = await run_in_worker(self._large_row, data)
-            self._queued = [row if item is data else item for item in self._queued]
+        while large := [item for item in self._queued if isinstance(item, dict)]:  # others may come meanwhile
+            row = await run_in_worker(self._large_row, large[0])
+            self._queued = [row if item is large[0] else item for item in self._queued]
 
     def take(self) -> list[EventRow]:
         """Return what is queued, and queue it no longer."""

@@ -7,10 +7,12 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from llm_do.concurrency.worker_threads import run_in_worker
+from llm_do.runtime.record.canonical_messages import is_large_message
 from llm_do.runtime.record.redaction import Redactor
 from llm_do.runtime.record.store.store_writes import MessageRow
 from llm_do.runtime.record.stored_records import ThreadRecord
-from llm_do.threads.store.codec import message_text
+from llm_do.threads.store.codec import large_message_text, message_text
 from llm_do.threads.store.tokens import new_token
 
 if TYPE_CHECKING:
@@ -65,7 +67,7 @@ class MessageLog:
         for number, message in enumerate(fresh[same:], 1):
             parent = self.tip or self._thread.head
             depth = self._thread.length + len(self._added)
-            row = MessageRow(new_token(), parent, depth, time.time(), message_text(message, self._redact))
+            row = MessageRow(new_token(), parent, depth, time.time(), await self._text(message))
             self._added.append((message, row))
             self._new.append(row)
             if number % SLICE == 0:
@@ -74,11 +76,16 @@ class MessageLog:
     async def _unchanged(self, fresh: Sequence[ModelMessage], *, exact: bool) -> int:
         """Count the leading messages that are as they were queued."""
         for number, ((known, row), message) in enumerate(zip(self._added, fresh, strict=False)):
-            if (exact or known is not message) and row.body != message_text(message, self._redact):
+            if (exact or known is not message) and row.body != await self._text(message):
                 return number
             if number % SLICE == SLICE - 1:
                 await asyncio.sleep(0)
         return min(len(self._added), len(fresh))
+
+    async def _text(self, message: ModelMessage) -> str:
+        if is_large_message(message):
+            return await run_in_worker(large_message_text, message, self._redact)
+        return message_text(message, self._redact)
 
     def take(self) -> tuple[Sequence[MessageRow], Sequence[str]]:
         """Return the rows to write and the ids of those to delete, since the last time."""

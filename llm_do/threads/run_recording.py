@@ -27,6 +27,7 @@ from llm_do.threads.exchange_log import ExchangeLog
 from llm_do.threads.expiry import ThreadExpiry
 from llm_do.threads.message_log import MessageLog
 from llm_do.threads.sql.store_errors import LostStoreError
+from llm_do.threads.step_queue import StepQueue
 from llm_do.threads.store.codec import state_text
 from llm_do.threads.store.usable_history import usable_part
 
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.record.events.event import Event
     from llm_do.runtime.record.exchanges import Exchange
     from llm_do.runtime.record.sent_request import RequestReader
-    from llm_do.runtime.record.store.store_writes import StepRow
+    from llm_do.runtime.record.store.store_writes import LargeStep, StepRow
     from llm_do.runtime.record.store.stored_questions import KeptAnswer, QuestionRow
 
 __all__ = ["TRANSIENT", "StoreRecording"]
@@ -109,7 +110,7 @@ class StoreRecording:
         self._log = MessageLog(thread, self.history, self._redact) if thread is not None else None
         self._unsaved: Sequence[ModelMessage] | None = None
         self._events = EventQueue(redact)
-        self._steps: list[StepRow] = []
+        self._steps = StepQueue()
         self._questions: list[QuestionRow] = []
         self._attempt = attempt
         self._undelivered: list[Event] = []
@@ -156,9 +157,9 @@ class StoreRecording:
         self._exchanges.add(exchange)
         self._writer.start_soon()
 
-    def add_step(self, step: StepRow) -> None:
+    def add_step(self, step: StepRow | LargeStep) -> None:
         """Queue a step of a durable run for the next batch."""
-        self._steps.append(step)
+        self._steps.add(step)
         self._writer.start_promptly()
 
     def add_question(self, question: QuestionRow) -> None:
@@ -212,7 +213,7 @@ class StoreRecording:
 
     async def _stop(self, status: str) -> None:
         await self._writer.stop()
-        await self._events.write_large()
+        await self._write_large()
         await self._store.stop_run(self._batch(), status)
         self._deliver()
 
@@ -240,10 +241,10 @@ class StoreRecording:
                 raise self._fault
         state = user = None
         if self._fault is None:
-            state = self._changed(state_text(self._run.thread.state, ""), self._state)
-            user = self._changed(state_text(self._run.user.state, ""), self._user_state)
+            state, user = state_text(self._run.thread.state, ""), state_text(self._run.user.state, "")
+            state, user = None if state == self._state else state, None if user == self._user_state else user
         self._events.add(event)
-        await self._events.write_large()
+        await self._write_large()
         ending = RunEnd(
             batch=self._batch(ends=True),
             status=status,
@@ -295,21 +296,21 @@ class StoreRecording:
         carried = {**self._opened.thread.carried, "active": active}
         return None if carried == {"active": None, **self._opened.thread.carried} else json.dumps(carried)
 
-    def _changed(self, now: str, before: str) -> str | None:
-        return None if now == before else now
-
     async def _take(self) -> Batch:
         """Return what has been queued since the last batch."""
         if self._unsaved is not None:
             messages, self._unsaved = self._unsaved, None
             if self._log is not None:
                 await self._log.track(messages, exact=False)
-        await self._events.write_large()
+        await self._write_large()
         return self._batch()
+
+    async def _write_large(self) -> None:
+        await self._events.write_large()
+        await self._steps.write_large()
 
     def _batch(self, *, ends: bool = False) -> Batch:
         events = self._events.take()
-        steps, self._steps = self._steps, []
         questions, self._questions = self._questions, []
         self._in_batch = len(self._undelivered)
         messages, dropped = self._log.take() if self._log is not None else ((), ())
@@ -324,7 +325,7 @@ class StoreRecording:
             exchanges,
             spent,
             self._totals(),
-            steps,
+            self._steps.take(),
             self._attempt,
             questions,
         )
@@ -371,7 +372,7 @@ class StoreRecording:
         self._events.put_back(batch.events)
         self._exchanges.put_back(batch.exchanges, batch.spent)
         self._sent_usage = None
-        self._steps[:0] = batch.steps
+        self._steps.put_back(batch.steps)
         self._questions[:0] = batch.questions
         if self._log is not None:
             self._log.put_back(batch.messages, batch.dropped)

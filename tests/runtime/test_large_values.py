@@ -8,18 +8,29 @@ import dataclasses
 import threading
 import time
 import weakref
+from collections.abc import Callable
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import BaseModel, field_serializer
-from pydantic_ai.messages import ToolReturn
+from pydantic_ai.messages import (
+    BinaryContent,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolReturn,
+    UserPromptPart,
+)
 
-from llm_do import CallContext, Runtime, Update
+from llm_do import AgentSpec, CallContext, Runtime, Update
 from llm_do.concurrency.large_values import let_go
 from llm_do.concurrency.worker_threads import WORKERS
+from llm_do.runtime.record.redaction import Redactor
 from llm_do.runtime.record.stored_records import Filter
+from llm_do.runtime.steps.sealed_secrets import Seal
 from llm_do.text.json_data import to_json_data
 from llm_do.threads import SqliteStore
 from tests.support.history import results_of
@@ -235,3 +246,120 @@ def kept_rows() -> list[list[int]]:
 def test_what_the_project_keeps_of_a_large_result_stays(tmp_path: Path) -> None:
     carry_out(runtime_of([agent("main", script(call("kept_rows"), "done"), tools=[kept_rows])], root=tmp_path))
     assert KEPT.pop() == [[number] * 100 for number in range(3_000)]
+
+
+SEARCHED: list[tuple[threading.Thread, int]] = []
+"""The thread of each search for secrets, and the characters that it looked through."""
+
+MUCH = 3_000_000
+PICTURE = BinaryContent(b"\xfb\xef\xbe" * 700_000, media_type="image/png")
+
+
+@pytest.fixture
+def searches(monkeypatch: pytest.MonkeyPatch, secret: None) -> list[tuple[threading.Thread, int]]:
+    """Note where texts that are written are searched for secrets, which is done to all of them."""
+
+    def note(kind: Any, name: str) -> None:
+        search = getattr(kind, name)
+
+        def noting(self: Any, text: str) -> str:
+            SEARCHED.append((threading.current_thread(), len(text)))
+            return search(self, text)
+
+        monkeypatch.setattr(kind, name, noting)
+
+    SEARCHED.clear()
+    note(Redactor, "__call__")
+    note(Seal, "close")
+    return SEARCHED
+
+
+async def large_step(input: object, ctx: CallContext) -> str:
+    await ctx.step("text", lambda: SECRET + "x" * MUCH)
+    return "done"
+
+
+async def two_large_steps(input: object, ctx: CallContext) -> str:
+    """Come to further large steps and events while the first ones are being written."""
+    await asyncio.gather(*(ctx.step(f"text {number}", lambda: SECRET + "x" * MUCH) for number in range(3)))
+    return "done"
+
+
+def large_output(input: object, ctx: CallContext) -> list[str]:
+    return [SECRET, "x" * MUCH]
+
+
+def small_output(input: object, ctx: CallContext) -> str:
+    return "done"
+
+
+def picture() -> Any:
+    """Return a picture."""
+    return PICTURE
+
+
+def picture_agent() -> AgentSpec:
+    return agent("main", script(call("picture"), "done"), tools=[picture])
+
+
+HISTORY: list[ModelMessage] = [ModelRequest([UserPromptPart(["what is it?", PICTURE])]), ModelResponse([TextPart("a")])]
+
+WRITTEN: dict[str, tuple[Callable[[Path, Any], Runtime], dict[str, Any]]] = {
+    "a step": (lambda root, options: runtime_of([], large_step, root=root, options=options), {}),
+    "several": (lambda root, options: runtime_of([], two_large_steps, root=root, options=options), {}),
+    "a result": (lambda root, options: runtime_of([], large_output, root=root, options=options), {}),
+    "an input": (
+        lambda root, options: runtime_of([], small_output, root=root, options=options),
+        {"input": SECRET + "x" * MUCH},
+    ),
+    "a conversation": (
+        lambda root, options: runtime_of([agent("main", script("done"))], root=root, options=options),
+        {"messages": HISTORY},
+    ),
+    "a picture in a thread": (
+        lambda root, options: runtime_of([picture_agent()], root=root, options=options),
+        {"thread_id": "t"},
+    ),
+}
+
+
+@pytest.mark.parametrize("durable", [False, True])
+@pytest.mark.parametrize("what", WRITTEN)
+def test_what_is_large_is_written_in_workers(what: str, durable: bool, tmp_path: Path, searches: Any) -> None:
+    make, options = WRITTEN[what]
+    runtime = make(tmp_path, {"store": SqliteStore(tmp_path / "state.db"), "record": True, "durable": durable})
+    result = carry_out(runtime, options.get("input", "go"), **{k: v for k, v in options.items() if k != "input"})
+
+    assert result.status == "completed", result.error
+    assert not [size for thread, size in searches if size > 1_000_000 and thread is threading.main_thread()]
+    assert SECRET.encode() not in (tmp_path / "state.db").read_bytes()
+
+
+def test_a_picture_in_a_thread_is_read_back(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "state.db")
+    carry_out(runtime_of([picture_agent()], root=tmp_path, options={"store": store}), thread_id="t")
+    again = runtime_of([agent("main", script("again"))], root=tmp_path, options={"store": store})
+    parts: list[Any] = [part for message in carry_out(again, thread_id="t").messages for part in message.parts]
+
+    (read,) = [part.content for part in parts if part.part_kind == "tool-return"]
+    assert (read.data, read.media_type) == (PICTURE.data, PICTURE.media_type)
+
+
+def test_a_large_step_is_replayed(tmp_path: Path) -> None:
+    done: list[int] = []
+
+    async def main(input: object, ctx: CallContext) -> int:
+        rows = await ctx.step("rows", lambda: done.append(1) or [{"n": number, "s": SECRET} for number in range(5_000)])
+        if len(done) == 1:
+            done.append(2)
+            ctx.runtime.interrupt()  # type: ignore[attr-defined]
+            await asyncio.sleep(60)
+        return sum(row["n"] for row in rows)
+
+    options = {"store": SqliteStore(tmp_path / "state.db"), "durable": True}
+    runtime = runtime_of([], main, root=tmp_path, options=options)
+    first = asyncio.run(runtime.execute("go", run_id="r"))
+    again = asyncio.run(runtime.execute_again("r"))
+
+    assert (first.status, again.output) == ("interrupted", sum(range(5_000)))
+    assert done == [1, 2]

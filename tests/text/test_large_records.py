@@ -24,7 +24,7 @@ from pydantic import (
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from llm_do.text.json_data import NotDataError, to_json_data
-from llm_do.text.large_data import conversion
+from llm_do.text.large_data import conversion, record_fields
 from llm_do.text.large_data.conversion import is_large, json_parts, large_json_data
 from tests.support.tables import each_row
 
@@ -88,6 +88,21 @@ class Rows(RootModel[list[Row]]):
     pass
 
 
+class Open(BaseModel):
+    """A model that declares no field."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class Dated(BaseModel):
+    """A model whose further fields have a type."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, list[Annotated[int, PlainSerializer(str)]]] = Field(init=False)  # pyright: ignore
+
+    first: int = 1
+
+
 @dataclasses.dataclass
 class Plain:
     rows: list[Any]
@@ -127,6 +142,8 @@ def rows(count: int = 7) -> list[Row]:
     "value",
     [
         Table(rows=rows(), more=rows(3)),  # pyright: ignore[reportCallIssue]
+        Open(rows=rows(), inner=Open(more=rows(3)), text="é" * 40),  # pyright: ignore[reportCallIssue]
+        Dated(some=list(range(9)), others=[1]),  # pyright: ignore[reportCallIssue]
         Table(by_name={"a": rows(), "b": [], "c": rows(1)}, by_number=dict(enumerate(rows()))),
         Table(several=tuple(range(9)), numbers=list(range(9)), unique=frozenset("abcdefghi")),
         Table(anything=rows(), plain=[*rows(), {"a": rows()}, b"x"], inner=LongRow(id=1)),
@@ -155,6 +172,26 @@ def test_a_record_in_parts_is_the_same_data(value: Any) -> None:
     assert json.loads("".join(json_parts(value))) == json.loads(json.dumps(whole))
     if isinstance(whole, dict):
         assert list(large_json_data(value)) == list(whole)
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_fields_that_a_model_does_not_declare_are_converted_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    converted: list[int] = []
+
+    def note(convert: Any) -> Any:
+        def noting(value: Any, **options: Any) -> Any:
+            data = convert(value, **options)
+            converted.append(str(data).count("name"))
+            return data
+
+        return noting
+
+    monkeypatch.setattr(record_fields, "fields_data", note(record_fields.fields_data))
+    monkeypatch.setattr(conversion, "to_json_data", note(conversion.to_json_data))
+    large_json_data(Open(rows=rows(100)))  # pyright: ignore[reportCallIssue]
+
+    assert sum(converted) == 100
+    assert max(converted) < 10
 
 
 def test_a_record_is_large_by_what_its_fields_have() -> None:

@@ -11,15 +11,20 @@ from typing import TYPE_CHECKING, Any, cast
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 from pydantic_core import to_jsonable_python
 
+from llm_do.text.large_data.conversion import is_large
+
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
 __all__ = [
+    "MANY",
     "canonical_message",
     "canonical_text",
     "chain",
     "content_digest",
     "dumped",
+    "is_large_history",
+    "is_large_message",
     "message_data",
     "ordered_part",
     "without_provider_ids",
@@ -34,6 +39,9 @@ NOT_SENT = frozenset((
 
 LEADING = ("part_kind", "tool_name", "tool_call_id", "args", "content")
 """Keys of parts in the order in which they are written; all others follow by name."""
+
+MANY = 50
+"""More messages than these are written and read in a worker thread."""
 
 _OF_THE_PROVIDER = re.compile(r"(?:^|_)(?:id|ids|timestamp|created|created_at|fingerprint)$")
 """Names of a provider's own ids and clocks."""
@@ -57,6 +65,18 @@ def content_digest(text: str) -> str:
 def chain(digest: str, content: str) -> str:
     """The digest of a history that one more message follows, of the digests of both."""
     return content_digest(f"{digest}\n{content}")
+
+
+def is_large_message(message: ModelMessage) -> bool:
+    """Whether a message has a part so large, such as a picture, that it is written and read in a worker thread."""
+    return any(
+        is_large(getattr(part, "content", None)) or is_large(getattr(part, "args", None)) for part in message.parts
+    )
+
+
+def is_large_history(messages: Sequence[ModelMessage]) -> bool:
+    """Whether messages are so many, or one of them is so large, that a worker thread writes and reads them."""
+    return len(messages) > MANY or any(map(is_large_message, messages))
 
 
 def message_data(message: ModelMessage, number: Callable[[str], str], sign: Callable[[str], str]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.record.store.batches import BatchStore
     from llm_do.runtime.record.store.memories import ProjectMemories
     from llm_do.runtime.record.store.opened_runs import ResumedRun
-    from llm_do.runtime.record.store.store_writes import ProjectRow, StepRow
+    from llm_do.runtime.record.store.store_writes import LargeStep, ProjectRow, StepRow
     from llm_do.runtime.record.store.stored_questions import KeptAnswer, QuestionRow
     from llm_do.runtime.record.stored_records import RunRecord
     from llm_do.runtime.record.thread_store import ThreadStore
@@ -125,7 +125,7 @@ class Recording(Protocol):
         """Queue a request that has ended, without waiting for it to be written."""
         ...
 
-    def add_step(self, step: StepRow) -> None:
+    def add_step(self, step: StepRow | LargeStep) -> None:
         """Queue a step of a durable run for the next batch."""
         ...
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import unquote
 
 from llm_do.policy.secrets import is_secret_value
+from llm_do.text.large_data.replacement import PIECE, replace_matches
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -38,6 +39,9 @@ _HEADER = re.compile(
     re.IGNORECASE,
 )
 """A header and its value, in a header line, in JSON, or in JSON inside a JSON string."""
+
+_LONGEST_HEADER = 4096
+"""Characters by which a header is known to be one; its value may go on."""
 
 _BETWEEN = re.compile(rf"({_QUOTE})\s*[:=]\s*({_QUOTE})")
 """The separator between a header's name and its value."""
@@ -74,9 +78,11 @@ class Redactor:
     def __call__(self, text: str) -> str:
         """Redact the text; JSON stays valid JSON."""
         if self._values is not None:
-            text = self._values.sub(lambda found: f"[redacted {self._names[found[0]]}]", text)
+            text = replace_matches(
+                self._values, lambda found: f"[redacted {self._names[found[0]]}]", text, self.longest
+            )
         if "uthorization" in text or "AUTHORIZATION" in text or "pi-" in text or "PI-" in text:
-            text = _HEADER.sub(_without_value, text)
+            text = replace_matches(_HEADER, _without_value, text, _LONGEST_HEADER)
         return text
 
     @property
@@ -158,10 +164,6 @@ def _current_redactor() -> Redactor:
     return _redactor(tuple((name, value) for name, value in all_now if value is not None and _secrets(name, value)))
 
 
-_PIECE = 2**18
-"""Bytes that are searched for secrets in one go."""
-
-
 class RedactedFile(io.RawIOBase):
     """A binary file for writing from whose text secrets are removed, also where they come in several pieces.
 
@@ -173,7 +175,7 @@ class RedactedFile(io.RawIOBase):
     def __init__(self, file: BinaryIO, redact: Redactor) -> None:
         self._file = file
         self._redact = redact
-        self._kept = redact.longest + 4096
+        self._kept = redact.longest + _LONGEST_HEADER
         self._pieces: list[bytes] = []
         self._size = 0
 
@@ -185,8 +187,8 @@ class RedactedFile(io.RawIOBase):
         """Write bytes; the last of them are written with what comes next."""
         raw = bytes(data)
         # A search holds up all other threads until it ends.
-        for start in range(0, len(raw), _PIECE):
-            self._add(raw[start : start + _PIECE])
+        for start in range(0, len(raw), PIECE):
+            self._add(raw[start : start + PIECE])
         return len(raw)
 
     def _add(self, piece: bytes) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from llm_do._startup.frozen import frozen
 from llm_do.errors import EXIT_CODES, LlmDoError, RunError, Status
 from llm_do.project.faults import find_fault
-from llm_do.text.json_data import to_json_data
+from llm_do.text.large_data.conversion import large_json_data
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -332,7 +332,7 @@ class RunResult:
         """Return the object that `--format json` prints."""
         return {
             "status": self.status,
-            "output": to_json_data(self.output),
+            "output": large_json_data(self.output),
             "messages": messages_data(self.messages),
             "calls": [call.to_dict() for call in self.calls],
             "usage": self.usage.to_dict(),
@@ -348,10 +348,18 @@ class RunResult:
         }
 
 
+_SLICE = 100
+"""Messages converted in one go."""
+
+
 def messages_data(messages: list[ModelMessage] | tuple[ModelMessage, ...]) -> list[Any]:
     """Return a history as JSON data that PydanticAI reads back."""
     if not messages:
         return []
     from pydantic_ai.messages import ModelMessagesTypeAdapter
 
-    return ModelMessagesTypeAdapter.dump_python(list(messages), mode="json")
+    # In slices: one call would hold up all other threads until it ends.
+    found: list[Any] = []
+    for start in range(0, len(messages), _SLICE):
+        found += ModelMessagesTypeAdapter.dump_python(list(messages[start : start + _SLICE]), mode="json")
+    return found

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic_ai.messages import BaseToolCallPart
 
 from llm_do.concurrency.worker_threads import run_in_worker
+from llm_do.runtime.record.canonical_messages import MANY, is_large_message
 from llm_do.runtime.record.exchanges import Exchange
 from llm_do.runtime.record.request_outcome import RequestFailure, RequestOutcome
 from llm_do.runtime.record.sent_request import read_request
@@ -23,10 +24,6 @@ if TYPE_CHECKING:
     from llm_do.runtime.record.transport import OutgoingRequest
 
 __all__ = ["SentAttempt"]
-
-
-MANY = 50
-"""More new messages than these are read in a worker thread, so that a long conversation doesn't hold up the loop."""
 
 
 class SentAttempt:
@@ -50,7 +47,11 @@ class SentAttempt:
         """Read what is sent, in canonical form; None if exchanges aren't kept."""
         if self._reader is not None:
             messages = self._request.messages
-            if len(messages) - self._reader.message_count > MANY:
+            new = len(messages) - self._reader.message_count
+            if messages and any(map(is_large_message, messages[-max(new, 1) :])):
+                self._sent = await run_in_worker(read_request, self._reader, self._request)
+                return self._sent
+            if new > MANY:
                 await run_in_worker(self._reader.remember, messages)
             self._sent = read_request(self._reader, self._request)
         return self._sent

@@ -47,7 +47,7 @@ async def open_attempt(
     recorder = session.shared.recorder()
     seal = Seal(redactor().secrets)
     if beginning is not None:
-        recording, resumed = await recorder.begin(run, entry, settings, seal.close(beginning), project), None
+        recording, resumed = await recorder.begin(run, entry, settings, beginning, project), None
     else:
         recording, resumed = await recorder.resume(run, settings)
     assert recording is not None

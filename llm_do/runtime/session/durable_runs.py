@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any, cast
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 
 from llm_do._startup.frozen import frozen
+from llm_do.concurrency.large_values import json_data
+from llm_do.concurrency.worker_threads import run_in_worker
 from llm_do.errors import UsageError
 from llm_do.project.project import Project
+from llm_do.runtime.record.canonical_messages import is_large_history
 from llm_do.runtime.record.recording import toolkit_states
 from llm_do.runtime.record.redaction import redactor
 from llm_do.runtime.record.results import RunResult, messages_data
@@ -21,7 +24,7 @@ from llm_do.runtime.session.run_options import RuntimeOptions
 from llm_do.runtime.steps.run_beginning import RunBeginning
 from llm_do.runtime.steps.sealed_secrets import Seal
 from llm_do.runtime.steps.stored_results import result_from_text
-from llm_do.text.json_data import to_json_data
+from llm_do.text.large_data.conversion import is_large
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -104,7 +107,7 @@ async def earlier_run(session: Session, run_id: str) -> EarlierRun:
     return earlier
 
 
-def begin_run(
+async def begin_run(
     session: Session,
     entry: object,
     value: BaseModel,
@@ -112,12 +115,17 @@ def begin_run(
     before: ExecutionContext,
     deps: object = None,
 ) -> tuple[str, ProjectRow | None]:
-    """What a run begins with, as text, and its project's files."""
+    """What a run begins with, as text without its secrets, and its project's files."""
+    messages = None
+    if history is not None:
+        large = is_large_history(history)
+        messages = await run_in_worker(messages_data, history) if large else messages_data(history)
+    data = await json_data(value)
     snapshot = take_snapshot(session.project, redactor().secrets)
     beginning = RunBeginning(
         entry if isinstance(entry, str) else None,
-        to_json_data(value),
-        None if history is None else messages_data(history),
+        data,
+        messages,
         {name: state.to_dict() for name, state in before.toolkits.items()},
         before.active_agent,
         session.config.kept_options,
@@ -126,7 +134,9 @@ def begin_run(
         version("llm-do"),
         None if deps is None else type(deps).__qualname__,
     )
-    return beginning.to_text(), snapshot.row
+    seal, large = Seal(redactor().secrets), is_large(data) or is_large(messages)
+    text = await run_in_worker(beginning.sealed, seal) if large else beginning.sealed(seal)
+    return text, snapshot.row
 
 
 def check_changes(project: Project, earlier: EarlierRun, *, accepts: bool) -> None:

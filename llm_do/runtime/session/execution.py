@@ -13,9 +13,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from llm_do._startup.frozen import frozen
-from llm_do.concurrency.event_loops import cancel_and_wait
+from llm_do.concurrency.event_loops import cancel_and_wait, complete
 from llm_do.concurrency.large_values import json_data
 from llm_do.concurrency.run_end import RunEndSignal, reraise_if_cancelled
+from llm_do.concurrency.worker_threads import run_in_worker
 from llm_do.errors import (
     ReplayError,
     RunError,
@@ -45,7 +46,7 @@ from llm_do.runtime.session.durable_attempts import begin_attempt, open_attempt,
 from llm_do.runtime.session.entries import AgentEntry, ConversationEntry, Entry, NamedEntry, entry_error, entry_for
 from llm_do.runtime.session.kept_changes import keeping_changes
 from llm_do.runtime.steps.sealed_secrets import Seal
-from llm_do.runtime.steps.stored_results import result_text
+from llm_do.runtime.steps.stored_results import is_large_result, result_text
 from llm_do.text.json_data import to_json_data
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class Durability:
     """How a run is made durable.
 
     Args:
-        beginning: What it begins with, as text; None for a run that is resumed.
+        beginning: What it begins with, as text without its secrets; None for a run that is resumed.
         project: The project's files that it begins with; None if they can't be kept.
         in_flight: What becomes of the calls that were running when it stopped.
     """
@@ -276,7 +277,7 @@ class Execution:
                     toolkits=ctx.frame.turn.toolkits,
                     active=ctx.frame.turn.active if converses else None,
                     effects=_has_effects(run, entry) or error is not None,
-                    result=Seal(redactor().secrets).close(result_text(result)) if run.durable is not None else None,
+                    result=await _kept_result(result) if run.durable is not None else None,
                 )
             except ThreadConflict:
                 run.seq = event.seq
@@ -367,6 +368,15 @@ class Execution:
             data = data if returned is outcome.output else to_json_data(outcome.output)
             return result, run.make_event(RunFinishedEvent, config, status=status, output=data)
         return result, run.make_event(RunFailedEvent, config, status=status, error=failure.to_dict())
+
+
+async def _kept_result(result: RunResult) -> str:
+    """The text that is kept of a durable run's result; a worker thread makes that of a large one."""
+
+    def text() -> str:
+        return Seal(redactor().secrets).close(result_text(result))
+
+    return await complete(run_in_worker(text)) if is_large_result(result) else text()
 
 
 def _has_effects(run: RunState, entry: Entry) -> bool:

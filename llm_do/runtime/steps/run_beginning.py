@@ -8,6 +8,8 @@ from dataclasses import field
 from typing import Any
 
 from llm_do._startup.frozen import frozen
+from llm_do.runtime.steps.sealed_secrets import Seal
+from llm_do.text.large_data.conversion import is_large, json_parts
 
 __all__ = ["RunBeginning"]
 
@@ -43,7 +45,12 @@ class RunBeginning:
     def to_text(self) -> str:
         """The beginning as JSON text, which `from_text` reads."""
         names = ("entry", "input", "messages", "toolkits", "active", "options", "project", "unkept", "version", "deps")
-        return json.dumps({name: getattr(self, name) for name in names}, ensure_ascii=False)
+        data = {name: getattr(self, name) for name in names}
+        return "".join(json_parts(data)) if is_large(data) else json.dumps(data, ensure_ascii=False)
+
+    def sealed(self, seal: Seal) -> str:
+        """The text without the secrets in it."""
+        return seal.close(self.to_text())
 
     @classmethod
     def from_text(cls, text: str) -> RunBeginning:

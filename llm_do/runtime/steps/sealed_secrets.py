@@ -13,10 +13,14 @@ import re
 from collections.abc import Mapping
 
 from llm_do.errors import ReplayError
+from llm_do.text.large_data.replacement import replace_matches
 
 __all__ = ["Seal"]
 
 _MARK = re.compile(r"⟦secret ([A-Za-z0-9_]+) ([0-9a-f]{16}):([0-9a-f]{16})⟧")
+
+_LONGEST_MARK = 1024
+"""Characters of a mark: the name of a variable is the only part of any length."""
 
 
 class Seal:
@@ -36,11 +40,14 @@ class Seal:
     def __init__(self, secrets: Mapping[str, str]) -> None:
         self._names = secrets
         longest = sorted(self._names, key=len, reverse=True)
+        self._longest = len(longest[0]) if longest else 0
         self._pattern = re.compile("|".join(map(re.escape, longest))) if longest else None
 
     def close(self, text: str) -> str:
         """Replace the secrets in JSON text by marks."""
-        return self._pattern.sub(self._mark, text) if self._pattern is not None else text
+        if self._pattern is None:
+            return text
+        return replace_matches(self._pattern, self._mark, text, self._longest)
 
     def open(self, text: str) -> str:
         """Put the secrets back.
@@ -48,7 +55,7 @@ class Seal:
         Raises:
             ReplayError: The environment doesn't have one of them any more, or has another value.
         """
-        return _MARK.sub(self._value, text) if "⟦secret " in text else text
+        return replace_matches(_MARK, self._value, text, _LONGEST_MARK) if "⟦secret " in text else text
 
     def _mark(self, found: re.Match[str]) -> str:
         salt = os.urandom(8).hex()

@@ -14,15 +14,16 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from llm_do.errors import ReplayError
-from llm_do.runtime.record.store.store_writes import StepKind, StepRow
+from llm_do.runtime.record.store.store_writes import LargeStep, StepKind, StepRow
 from llm_do.runtime.record.store.stored_questions import call_text
 from llm_do.runtime.steps.inner_calls import is_below
 from llm_do.runtime.steps.rehearsal import Rehearsal
+from llm_do.text.large_data.conversion import is_large, json_parts
 
 __all__ = ["PATIENCE", "StepLog", "replay_error"]
 
 
-def _forget(row: StepRow) -> None:
+def _forget(row: StepRow | LargeStep) -> None:
     """Keep nothing."""
 
 
@@ -47,7 +48,7 @@ class StepLog:
         self,
         run_id: str,
         rows: Iterable[StepRow],
-        keep: Callable[[StepRow], None],
+        keep: Callable[[StepRow | LargeStep], None],
         written: Callable[[], Awaitable[None]],
         seal: Callable[[str], str],
         unseal: Callable[[str], str],
@@ -235,7 +236,9 @@ class StepLog:
             rehearsal.note_call(parent, name, call_id, input)
         return call_id.removeprefix(f"{parent}."), number
 
-    def _row(self, key: str, kind: StepKind, data: Mapping[str, Any], *, done: bool) -> StepRow:
+    def _row(self, key: str, kind: StepKind, data: Mapping[str, Any], *, done: bool) -> StepRow | LargeStep:
+        if is_large(data):
+            return LargeStep(key, kind, done, lambda: self._seal("".join(json_parts(data))))
         return StepRow(key, kind, done, self._seal(json.dumps(data, ensure_ascii=False)))
 
     def _read(self, row: StepRow) -> Any:

@@ -10,6 +10,7 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter
 
 from llm_do import errors
 from llm_do.project.faults import restored_error
+from llm_do.runtime.record.canonical_messages import is_large_history
 from llm_do.runtime.record.results import (
     ApprovalRecord,
     CallRecord,
@@ -19,14 +20,21 @@ from llm_do.runtime.record.results import (
     Usage,
     WarningRecord,
 )
+from llm_do.text.large_data.conversion import is_large, json_parts
 
-__all__ = ["call_record", "failure", "result_from_text", "result_text"]
+__all__ = ["call_record", "failure", "is_large_result", "result_from_text", "result_text"]
+
+
+def is_large_result(result: RunResult) -> bool:
+    """Whether a result takes so long to write that a worker thread does it."""
+    return is_large(result.output) or any(map(is_large_history, (result.messages, *(c.messages for c in result.calls))))
 
 
 def result_text(result: RunResult) -> str:
-    """A result as JSON text."""
+    """A result as JSON text, made in parts if it is large."""
     error = ErrorRecord.of(result.error).to_dict() if result.error is not None else None
-    return json.dumps({**result.to_dict(), "error": error}, ensure_ascii=False)
+    data = {**result.to_dict(), "error": error}
+    return "".join(json_parts(data)) if is_large_result(result) else json.dumps(data, ensure_ascii=False)
 
 
 def result_from_text(text: str) -> RunResult:

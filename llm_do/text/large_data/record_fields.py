@@ -90,7 +90,8 @@ def model_data(model: Any, conversion: Conversion) -> Any:
     values: dict[str, Any] | None = getattr(model, "__dict__", None)
     schemas = _Schemas(kind.__pydantic_core_schema__)
     fields = schemas.fields()
-    if not fields or values is None:
+    extra: dict[str, Any] = getattr(model, "__pydantic_extra__", None) or {}
+    if values is None or not (fields or (extra and schemas.has_fields())):
         return fields_data(model, strict=conversion.strict)
     one = copy.copy(model)
 
@@ -110,7 +111,16 @@ def model_data(model: Any, conversion: Conversion) -> Any:
             written.update(fields_data(model, include={name}, strict=conversion.strict))
         elif not field.get("serialization_exclude"):
             written[field.get("serialization_alias", name)] = of_field(name)
-    written.update(fields_data(model, exclude=set(fields), strict=conversion.strict))
+    if not conversion.is_large(extra):
+        extra = {}
+    for name, value in extra.items():
+
+        def dump_extra(part: object, name: str = name) -> Any:
+            one.__pydantic_extra__[name] = part
+            return next(iter(fields_data(one, include={name}, strict=conversion.strict).values()))
+
+        written[name] = _parts(value, schemas.extra(), dump_extra, schemas, conversion)
+    written.update(fields_data(model, exclude={*fields, *extra}, strict=conversion.strict))
     return written
 
 
@@ -197,6 +207,15 @@ class _Schemas:
         if inner.get("type") == "dataclass-args":
             return {field["name"]: field for field in inner["fields"]}
         return {}
+
+    def has_fields(self) -> bool:
+        """Whether it is written by fields, even if it declares none."""
+        return (self.plain(self._model.get("schema", {"type": ""})) or {}).get("type") == "model-fields"
+
+    def extra(self) -> Mapping[str, Any]:
+        """The schema of the fields that it doesn't declare."""
+        inner = self.plain(self._model.get("schema", {"type": ""})) or {}
+        return inner.get("extras_schema") or _ANY
 
     def plain(self, schema: Any) -> Mapping[str, Any] | None:
         """The schema that says how a value is written; None if a serializer says it."""

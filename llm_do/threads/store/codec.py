@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from llm_do.errors import StoreError, ToolError
-from llm_do.runtime.record.redaction import RedactedFile, Redactor
+from llm_do.runtime.record.redaction import Redactor
 from llm_do.text.large_data.conversion import json_parts
 from llm_do.text.surrogates import replace_surrogates, replace_surrogates_in_data
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
-__all__ = ["event_text", "large_event_text", "message_of", "message_text", "same_json", "state_text"]
+__all__ = [
+    "event_text",
+    "large_event_text",
+    "large_message_text",
+    "message_of",
+    "message_text",
+    "same_json",
+    "state_text",
+]
 
 
 def event_text(data: Mapping[str, Any], redact: Redactor) -> str:
@@ -34,21 +41,7 @@ def event_text(data: Mapping[str, Any], redact: Redactor) -> str:
 
 def large_event_text(data: Mapping[str, Any], redact: Redactor) -> str:
     """Serialize an event in parts, so that no other thread waits for all of it."""
-    pieces = _Pieces()
-    with RedactedFile(pieces, redact) as file:
-        for part in json_parts(data):
-            file.write(part.encode())
-    return pieces.written.decode()
-
-
-class _Pieces(io.BytesIO):
-    """A file in memory whose content outlives it."""
-
-    written = b""
-
-    def close(self) -> None:
-        self.written = self.written or self.getvalue()
-        super().close()
+    return redact("".join(json_parts(data)))
 
 
 def message_text(message: ModelMessage, redact: Redactor | None = None) -> str:
@@ -65,6 +58,14 @@ def message_text(message: ModelMessage, redact: Redactor | None = None) -> str:
             1:-1
         ].decode()
     return text if redact is None else redact(text)
+
+
+def large_message_text(message: ModelMessage, redact: Redactor) -> str:
+    """Serialize a message in parts, so that no other thread waits for all of it."""
+    from pydantic_ai.messages import ModelMessagesTypeAdapter
+
+    (data,) = ModelMessagesTypeAdapter.dump_python([message], mode="json")
+    return redact("".join(json_parts(data)))
 
 
 def message_of(text: str) -> ModelMessage:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from llm_do._startup.frozen import frozen
@@ -18,6 +18,7 @@ __all__ = [
     "EventRow",
     "ExchangeRow",
     "HistoryNode",
+    "LargeStep",
     "MessageRow",
     "PendingWrites",
     "ProjectRow",
@@ -48,6 +49,27 @@ class StepRow:
     kind: StepKind
     done: bool
     data: str = "null"
+
+
+@frozen
+class LargeStep:
+    """A step whose text is made in a worker thread, as it takes long.
+
+    Args:
+        key: As that of its row.
+        kind: What it is.
+        done: Whether it has ended.
+        text: Makes the text.
+    """
+
+    key: str
+    kind: StepKind
+    done: bool
+    text: Callable[[], str]
+
+    def row(self) -> StepRow:
+        """The row that stores it."""
+        return StepRow(self.key, self.kind, self.done, self.text())
 
 
 @frozen
