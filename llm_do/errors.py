@@ -37,13 +37,14 @@ say it their own way. This module imports nothing heavy: the command line needs 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pydantic_ai.messages import ModelMessage
 
+    from llm_do._needed_answers import NeededAnswer
     from llm_do.diagnostics.diagnostic import Diagnostic
 
 __all__ = [
@@ -270,26 +271,6 @@ class RunInterruptedError(RunError):
     """The run was interrupted from outside: by a signal, or by `Runtime.interrupt`."""
 
     status = "interrupted"
-
-
-class NeededAnswer(Protocol):
-    """A question of a run that waits for a person: what every `llm_do.PendingQuestion` has."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def run_id(self) -> str: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def agent_path(self) -> str: ...
-    @property
-    def call(self) -> str: ...
-    @property
-    def reason(self) -> str: ...
-    @property
-    def answers(self) -> tuple[str, ...]: ...
-    def to_dict(self) -> dict[str, Any]: ...
 
 
 class SuspendedError(RunError):

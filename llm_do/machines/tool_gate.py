@@ -19,6 +19,7 @@ from llm_do.machines.dynamic_types import CHECKS
 from llm_do.machines.machine import Machine, ToolkitState
 from llm_do.machines.value_sources import Sources
 from llm_do.project.tools.argument_schemas import validation_text
+from llm_do.text.words import truncate_end
 from llm_do.tools import Update
 
 if TYPE_CHECKING:
@@ -156,9 +157,10 @@ class ToolGate:
         try:
             context.update(updates)
         except LlmDoError as error:
+            shown = truncate_end(repr(result), 200, end="…")
             raise ToolError(
-                f"it ran and returned {_short(result)}, but its updates of the context were refused, so nothing was "
-                f"changed: {error.message}"
+                f"it ran and returned {shown}, but its updates of the context were refused, so nothing was changed: "
+                f"{error.message}"
             ) from error
         states = self.rule.after(before.unlocked_states)
         if not context.same(before.context):
@@ -180,8 +182,3 @@ def _result_and_updates(value: Any, *, pairs: bool) -> tuple[Any, dict[str, Any]
             result, updates = _result_and_updates(items[0], pairs=False)
             return result, {**updates, **cast("dict[str, Any]", items[1])}
     return cast("object", value), {}
-
-
-def _short(result: object) -> str:
-    text = repr(result)
-    return text if len(text) <= 200 else f"{text[:199]}…"

@@ -16,7 +16,7 @@ from llm_do.policy.pattern import Pattern, PatternError, parse_pattern
 from llm_do.policy.values import Decision, Effect, ToolCallInfo
 from llm_do.text.globs import Glob
 
-__all__ = ["Policy", "Rule", "RuleFault", "build_policy", "option_rules"]
+__all__ = ["Policy", "Rule", "RuleFault", "as_texts", "build_policy", "option_rules"]
 
 _EFFECTS: tuple[Effect, ...] = ("deny", "ask", "allow")
 
@@ -199,8 +199,8 @@ def build_policy(
                     pattern.text,
                     why=str(entry.get("why") or ""),
                     place=place_of(at) if place_of else None,
-                    allows=_texts(entry.get("allows")),
-                    refuses=_texts(entry.get("refuses")),
+                    allows=as_texts(entry.get("allows")),
+                    refuses=as_texts(entry.get("refuses")),
                     path=path,
                 )
             )
@@ -218,5 +218,6 @@ def _fault_text(error: PatternError) -> str:
     return f"the rule {error.text} can't be read: {error.message}"
 
 
-def _texts(value: object) -> tuple[str, ...]:
+def as_texts(value: object) -> tuple[str, ...]:
+    """The items of a list in a file as texts; empty for nothing."""
     return tuple(str(item) for item in cast("Sequence[object]", value or ()))

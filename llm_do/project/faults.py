@@ -23,6 +23,7 @@ from llm_do._startup.frozen import frozen
 from llm_do.errors import ContextValidationError, EntryError, LlmDoError, ToolError
 from llm_do.text.exception_text import exception_text
 from llm_do.text.json_data import NotDataError
+from llm_do.text.words import place_text
 
 __all__ = [
     "DATA_HINT",
@@ -71,7 +72,7 @@ class Fault:
     @property
     def place(self) -> str:
         """The place in brackets, to be appended to a sentence; empty if it is unknown."""
-        return f" ({self.file}:{self.line})" if self.file is not None else ""
+        return place_text(self.file, self.line)
 
     def __str__(self) -> str:
         return f"{self.text}{self.place}"

@@ -1,11 +1,11 @@
-"""Words in messages: which name was meant, and a noun with its article or its number."""
+"""Words in messages: which name was meant, a noun with its article or its number, a text cut short, and a place."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
-__all__ = ["closest_match", "did_you_mean", "with_article", "with_count"]
+__all__ = ["closest_match", "did_you_mean", "place_text", "truncate_end", "with_article", "with_count"]
 
 _PARTS = re.compile(r"[\s_.-]+")
 _SEPARATORS = frozenset(" \t\n_.-")
@@ -118,3 +118,25 @@ def with_count(number: int, noun: str) -> str:
         ('1 tool call', '1,200 tokens', '0 steps')
     """
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def truncate_end(text: str, most: int = 60, *, end: str = "...") -> str:
+    """A text of at most `most` characters, with `end` where the rest is left out.
+
+    Example:
+        >>> truncate_end("a long text", 8), truncate_end("short", 8)
+        ('a lon...', 'short')
+    """
+    return text if len(text) <= most else f"{text[: most - len(end)]}{end}"
+
+
+def place_text(file: str | None, line: int | None) -> str:
+    """A place in parentheses, to be appended to a sentence; empty if it isn't known.
+
+    Example:
+        >>> place_text("main.py", 3), place_text("main.py", None), place_text(None, None)
+        (' (main.py:3)', ' (main.py)', '')
+    """
+    if file is None:
+        return ""
+    return f" ({file}:{line})" if line else f" ({file})"

@@ -185,7 +185,7 @@ def test_a_count_has_the_same_smallest_value_in_a_manifest_and_in_python(name: s
         RuntimeConfig.of(project(), **{name: LEAST[name] - 1})
     except UsageError:
         return
-    pytest.fail(f"{LEAST[name] - 1} is accepted: `_MINIMUM` in llm_do/runtime/session/runtime_config.py has the limits")
+    pytest.fail(f"{LEAST[name] - 1} is accepted: `LEAST` in llm_do/formats/parts/least_counts.py has the limits")
 
 
 @each_row("name", [name for name in RunOptions.__annotations__ if name in LEAST])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from llm_do.diagnostics.codes.code import Code, Problem
-from llm_do.text.words import did_you_mean
+from llm_do.text.words import did_you_mean, truncate_end
 
 LD120 = Code(
     "LD120",
@@ -70,7 +70,7 @@ def unknown_key(key: str, holder: str, known: Sequence[str]) -> Problem:
     """A key, the path of what it is in, and the keys that may stand there."""
     hint = _elsewhere(key, known) or did_you_mean(key, known)
     hint = hint or (f"the keys here are {', '.join(known)}" if known else None)
-    return LD120.problem(f"unknown key `{_short(key)}`" + (f" in `{holder}`" if holder else ""), hint)
+    return LD120.problem(f"unknown key `{truncate_end(key)}`" + (f" in `{holder}`" if holder else ""), hint)
 
 
 LD121 = Code(
@@ -380,7 +380,3 @@ def unsupported_store(store: str) -> Problem:
 def missing_driver(message: str, command: str) -> Problem:
     """A `threads.store` in PostgreSQL without the extra that it needs, and the command that installs it."""
     return LD190.problem(f"`threads.store`: {message}", f"install it with `{command}`")
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
+from llm_do.formats.parts.least_counts import LEAST
 from llm_do.formats.validation.fields import Name, Opt, Strict, Text, empty_dict
 
 __all__ = ["BoundsFile", "BudgetFile", "OverridesFile", "RecordFile", "RuntimeFile"]
@@ -39,9 +40,11 @@ class RecordFile(Strict):
     """What recorded runs keep of the requests to models."""
 
     exchanges: bool = Field(default=True, description="Whether requests and responses are kept.")
-    keep_days: int = Field(default=30, ge=1, description="Days after which they are dropped.")
+    keep_days: int = Field(default=30, ge=LEAST["keep_days"], description="Days after which they are dropped.")
     max_mb: int = Field(
-        default=500, ge=1, description="Megabytes that they may take; those of the oldest runs are dropped first."
+        default=500,
+        ge=LEAST["max_mb"],
+        description="Megabytes that they may take; those of the oldest runs are dropped first.",
     )
 
 
@@ -51,23 +54,29 @@ class RuntimeFile(Strict):
     approval_mode: Literal["prompt", "approve_all", "reject_all"] = Field(
         default="prompt", description="Who answers approval requests: a person, always yes, or always no."
     )
-    max_depth: int = Field(default=5, ge=1, description="How deep calls may nest; the entry is at 1.")
-    max_steps: int = Field(default=10, ge=1, description="Model requests in one agent run.")
+    max_depth: int = Field(default=5, ge=LEAST["max_depth"], description="How deep calls may nest; the entry is at 1.")
+    max_steps: int = Field(default=10, ge=LEAST["max_steps"], description="Model requests in one agent run.")
     loop_threshold: int = Field(
-        default=3, ge=0, description="Identical tool calls in a row that end a run; 0 turns it off."
+        default=3,
+        ge=LEAST["loop_threshold"],
+        description="Identical tool calls in a row that end a run; 0 turns it off.",
     )
-    max_retries: int = Field(default=3, ge=0, description="Retries of a model request after a transient failure.")
+    max_retries: int = Field(
+        default=3, ge=LEAST["max_retries"], description="Retries of a model request after a transient failure."
+    )
     on_tool_error: Literal["return", "raise"] = Field(
         default="return", description="Give a tool's error to the model, or end the run with it."
     )
     tool_timeout: Opt[_Seconds] = Field(default=None, description="Seconds a tool call may take.")
     run_timeout: Opt[_Seconds] = Field(default=None, description="Seconds a run may take.")
-    max_concurrency: int = Field(default=50, ge=1, description="Model requests in flight.")
+    max_concurrency: int = Field(default=50, ge=LEAST["max_concurrency"], description="Model requests in flight.")
     max_calls_per_response: int = Field(
-        default=128, ge=1, description="Tool calls of one model response that run; the rest are refused."
+        default=128,
+        ge=LEAST["max_calls_per_response"],
+        description="Tool calls of one model response that run; the rest are refused.",
     )
     max_result_bytes: int = Field(
-        default=65_536, ge=1, description="Bytes of a tool's result that are sent to the model."
+        default=65_536, ge=LEAST["max_result_bytes"], description="Bytes of a tool's result that are sent to the model."
     )
     record: RecordFile = Field(
         default_factory=RecordFile.model_construct, description="What recorded runs keep of the requests to models."

@@ -31,7 +31,9 @@ __all__ = [
     "Source",
     "decode",
     "format_key_path",
+    "key_place_in",
     "lines_of",
+    "place_in",
     "read_text",
     "text_fault",
 ]
@@ -328,3 +330,13 @@ def format_key_path(loc: Sequence[str | int]) -> str:
     for part in loc:
         shown += f"[{part}]" if isinstance(part, int) else (f".{part}" if shown else part)
     return shown
+
+
+def place_in(node: Node | None, label: str, loc: KeyPath) -> Location:
+    """The place of a value in a file; the file itself if it has no nodes."""
+    return node.place_of(loc) if node is not None else Location(label)
+
+
+def key_place_in(node: Node | None, label: str, loc: KeyPath) -> Location:
+    """The place of a key in a file; the file itself if it has no nodes."""
+    return node.key_place(loc) if node is not None else Location(label)

@@ -23,6 +23,7 @@ from llm_do.diagnostics.codes.code import Problem
 from llm_do.diagnostics.codes.files import deep_nesting, lone_surrogate, many_values
 from llm_do.diagnostics.diagnostic import Diagnostic
 from llm_do.formats.syntax.source import MAX_DEPTH, AmbiguousScalar, Node, NodeResult, Scalar, Source, text_fault
+from llm_do.text.words import truncate_end
 
 __all__ = ["parse_yaml", "plain_scalar"]
 
@@ -210,7 +211,7 @@ class _Composer:
         """Remember an anchor, refuse a tag; return where the value after them starts."""
         start: int = event.start_mark.index
         if event.tag is not None:
-            shown = _short(event.tag.replace("tag:yaml.org,2002:", "!!"))
+            shown = truncate_end(event.tag.replace("tag:yaml.org,2002:", "!!"))
             self.report(problems.yaml_tag(shown), event)
         if event.anchor is not None:
             self.anchors[event.anchor] = None
@@ -291,19 +292,19 @@ class _Composer:
             value = 0
         if not isinstance(value, str):
             meaning = value.meaning if isinstance(value, AmbiguousScalar) else _meaning(value)
-            self.report(problems.key_not_text(_short(text), meaning, text), event)
+            self.report(problems.key_not_text(truncate_end(text), meaning, text), event)
         return text
 
     def duplicate(self, key: str, first: tuple[int, int], event: _Event) -> None:
-        self.report(problems.duplicate_key(_short(key), self.source.place(*first)), event)
+        self.report(problems.duplicate_key(truncate_end(key), self.source.place(*first)), event)
 
     def alias(self, event: _Event, depth: int) -> Node:
         name = event.anchor or ""
         if name not in self.anchors:
-            raise self.stop(problems.unknown_anchor(_short(name)), event)
+            raise self.stop(problems.unknown_anchor(truncate_end(name)), event)
         found = self.anchors[name]
         if found is None:
-            raise self.stop(problems.circular_alias(_short(name)), event)
+            raise self.stop(problems.circular_alias(truncate_end(name)), event)
         node, size = found
         self.count += size
         self.aliases += 1
@@ -325,10 +326,6 @@ def _height(root: Node) -> int:
         below = [child for node in level.values() for child in (*node.entries.values(), *node.items)]
         level = {id(node): node for node in below}
     return height
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _meaning(value: Scalar) -> str:

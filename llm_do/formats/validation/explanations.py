@@ -19,7 +19,7 @@ from llm_do.formats.pasted_servers import server_hint, written_servers
 from llm_do.formats.syntax.source import AmbiguousScalar, KeyPath, Node, format_key_path
 from llm_do.formats.validation.fields import CLASS_PATTERN, FUNCTION_PATTERN, NAME_PATTERN, TEXT_PATTERN
 from llm_do.formats.validation.keys import is_required, known_keys
-from llm_do.text.words import closest_match
+from llm_do.text.words import closest_match, truncate_end
 
 __all__ = ["Fault", "explain_ambiguous_scalar", "explain_error", "explain_unknown_key"]
 
@@ -126,7 +126,7 @@ def _value(
     """Explain one error about a value or a key's spelling."""
     if loc and loc[-1] == "[key]":
         path = _resolve(root, loc[:-1])
-        place, shown = root.key_place(path), f"the name `{_short(str(path[-1] if path else ''))}`"
+        place, shown = root.key_place(path), f"the name `{truncate_end(str(path[-1] if path else ''))}`"
         node = None
     else:
         path = _resolve(root, loc)
@@ -200,14 +200,14 @@ class _Explanation:
         if node.kind != "scalar":
             return "an object" if node.kind == "mapping" else "a list"
         if isinstance(node.scalar, str) and not node.plain:
-            return f"the text {json.dumps(_short(node.scalar), ensure_ascii=False)}"
-        return f"`{_short(node.text)}`" if node.text else "nothing"
+            return f"the text {json.dumps(truncate_end(node.scalar), ensure_ascii=False)}"
+        return f"`{truncate_end(node.text)}`" if node.text else "nothing"
 
     def wrong_type(self, expected: str) -> Problem:
         node = self.node
         if expected.startswith("text") and node is not None and node.kind == "scalar" and node.plain:
             meaning = node.scalar.meaning if isinstance(node.scalar, AmbiguousScalar) else _meaning(node.scalar)
-            return unquoted_text(self.subject, _short(node.text), meaning)
+            return unquoted_text(self.subject, truncate_end(node.text), meaning)
         return problems.wrong_type(self.subject, expected, self.shown_value(), self.correction(expected))
 
     def correction(self, expected: str) -> str | None:
@@ -223,9 +223,9 @@ class _Explanation:
             if "number" in expected and re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", scalar):
                 return "write it without quotes"
             written = (
-                _short(scalar)
+                truncate_end(scalar)
                 if self.node is not None and self.node.plain
-                else json.dumps(_short(scalar), ensure_ascii=False)
+                else json.dumps(truncate_end(scalar), ensure_ascii=False)
             )
             if self.subject == "`entry`" and expected == "an object":
                 return f'write {{"{"function" if ".py:" in scalar else "agent"}": {written}}}'
@@ -233,7 +233,7 @@ class _Explanation:
         if isinstance(scalar, bool):
             return None
         if isinstance(scalar, int | float) and expected.startswith("text"):
-            return f'write "{_short(self.node.text)}"' if self.node is not None else None
+            return f'write "{truncate_end(self.node.text)}"' if self.node is not None else None
         if isinstance(scalar, float) and expected == "a whole number" and scalar.is_integer():
             return f"write {int(scalar)}"
         return None
@@ -274,7 +274,7 @@ class _Explanation:
 
 def explain_ambiguous_scalar(loc: KeyPath, node: Node, scalar: AmbiguousScalar) -> Fault:
     """Report that YAML's versions disagree about a value that may be of any type."""
-    problem = ambiguous_value(format_key_path(loc), _short(scalar.text), scalar.meaning)
+    problem = ambiguous_value(format_key_path(loc), truncate_end(scalar.text), scalar.meaning)
     return Fault(loc, problem.at(node.place))
 
 
@@ -282,7 +282,3 @@ def _meaning(value: object) -> str:
     if value is None:
         return "nothing (null)"
     return str(value).lower() if isinstance(value, bool) else "a number"
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else text[:57] + "..."

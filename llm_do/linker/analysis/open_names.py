@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import cast
+from collections.abc import Iterable, Iterator, Mapping
 
 from llm_do.linker.analysis.inventory import Origin
+from llm_do.policy.rules import as_texts
 from llm_do.project.registry import Registered
 from llm_do.project.tools.builtin_toolsets import BuiltinToolset
 from llm_do.project.tools.tool_schemas import is_included
@@ -40,7 +40,7 @@ def _may_come_from(name: str, origin: Origin, registry: Mapping[str, Registered]
         own_prefix = config.get("prefix")
         prefix = ref.name if own_prefix is None else str(own_prefix)
     candidates = list(_own_names(name, prefix, own=own))
-    globs = [(ref.include, ref.exclude), (_texts(config.get("include")), _texts(config.get("exclude")))]
+    globs = [(ref.include, ref.exclude), (as_texts(config.get("include")), as_texts(config.get("exclude")))]
     return any(all(is_included(each, *pair) for pair in globs) for each in candidates)
 
 
@@ -49,7 +49,3 @@ def _own_names(name: str, prefix: str | None, *, own: bool) -> Iterator[str]:
         yield name
     if prefix and name.startswith(f"{prefix}_"):
         yield name.removeprefix(f"{prefix}_")
-
-
-def _texts(value: object) -> Sequence[str]:
-    return tuple(str(item) for item in cast("Sequence[object]", value or ()))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
-from llm_do.formats.syntax.source import KeyPath, Node
+from llm_do.formats.syntax.source import KeyPath, Node, key_place_in, place_in
 from llm_do.linker.python.references import References
 from llm_do.project.agent_spec import AgentSpec, CapabilityRef, ServerSideTool, ToolsetRef
 from llm_do.project.gates import Gate
@@ -65,11 +65,11 @@ class AgentSource:
 
     def place(self, loc: KeyPath) -> Location:
         """The place of a value of the frontmatter."""
-        return self.node.place_of(loc) if self.node is not None else Location(self.label)
+        return place_in(self.node, self.label, loc)
 
     def key_place(self, loc: KeyPath) -> Location:
         """The place of a key of the frontmatter."""
-        return self.node.key_place(loc) if self.node is not None else Location(self.label)
+        return key_place_in(self.node, self.label, loc)
 
     @property
     def failed(self) -> bool:

@@ -17,7 +17,7 @@ from llm_do.diagnostics.codes.python import not_python
 from llm_do.diagnostics.codes.shape import LD129
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.diagnostics.labels import file_label
-from llm_do.formats.syntax.source import Node, read_text
+from llm_do.formats.syntax.source import Node, key_place_in, place_in, read_text
 from llm_do.linker.sources.conversion import AgentSource
 from llm_do.linker.sources.file_lists import list_files
 from llm_do.linker.sources.new_code import NewCode, read_new_code
@@ -84,11 +84,11 @@ class ProjectFiles:
 
     def place(self, *loc: str | int) -> Location:
         """The place of a value of the manifest."""
-        return self.node.place_of(loc) if self.node is not None else Location(MANIFEST)
+        return place_in(self.node, MANIFEST, loc)
 
     def key_place(self, *loc: str | int) -> Location:
         """The place of a key of the manifest."""
-        return self.node.key_place(loc) if self.node is not None else Location(MANIFEST)
+        return key_place_in(self.node, MANIFEST, loc)
 
 
 def read_project(located: ProjectLocation) -> ProjectFiles:

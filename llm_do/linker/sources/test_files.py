@@ -15,7 +15,7 @@ from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.codes.cases import unread_file
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.diagnostics.labels import file_label
-from llm_do.formats.syntax.source import KeyPath, Node, read_text
+from llm_do.formats.syntax.source import KeyPath, Node, key_place_in, place_in, read_text
 
 if TYPE_CHECKING:
     from llm_do.formats.case_file import CaseFile, TestsFile
@@ -66,11 +66,11 @@ class TestSource:
 
     def place(self, loc: KeyPath) -> Location:
         """The place of a value."""
-        return self.node.place_of(loc) if self.node is not None else Location(self.label)
+        return place_in(self.node, self.label, loc)
 
     def key_place(self, loc: KeyPath) -> Location:
         """The place of a key."""
-        return self.node.key_place(loc) if self.node is not None else Location(self.label)
+        return key_place_in(self.node, self.label, loc)
 
 
 def read_tests(root: Path) -> list[TestSource]:

@@ -7,6 +7,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
 
 from llm_do.errors import UsageError
+from llm_do.formats.parts.least_counts import LEAST
 from llm_do.policy.pattern import PatternError, parse_pattern
 from llm_do.project.flow_spec import callers_by_name, every_agent, listed_names
 from llm_do.project.project import Project, RecordSettings
@@ -17,16 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["check_agent_names", "check_kinds", "check_limits", "creates_agents", "known_agents_only"]
 
-_MINIMUM = {
-    "max_depth": 1,
-    "max_steps": 1,
-    "max_retries": 0,
-    "loop_threshold": 0,
-    "max_concurrency": 1,
-    "max_calls_per_response": 1,
-    "max_result_bytes": 1,
-}
-"""The limits that are counts, each with its smallest value, as in a manifest."""
+_OF_RECORD = ("keep_days", "max_mb")
+"""Counts that are settings of `record_settings`."""
 
 _FLAGS = (
     "record",
@@ -40,8 +33,8 @@ _FLAGS = (
 
 def check_limits(options: Mapping[str, Any]) -> None:
     """Raise `UsageError` for a limit that is out of range."""
-    for name, least in _MINIMUM.items():
-        value = options.get(name, least)
+    for name, least in LEAST.items():
+        value = options.get(name, least) if name not in _OF_RECORD else least
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise UsageError(
                 f"{name} must be a whole number, {least} or more, not {value!r}",
@@ -53,10 +46,11 @@ def check_limits(options: Mapping[str, Any]) -> None:
             f"record_settings must be RecordSettings, not {kept!r}",
             hint="write RecordSettings(keep_days=7), for example",
         )
-    for name, count in (("keep_days", kept.keep_days), ("max_mb", kept.max_mb)):
-        if not isinstance(cast("object", count), int) or isinstance(cast("object", count), bool) or count < 1:
+    for name in _OF_RECORD:
+        count, least = getattr(kept, name), LEAST[name]
+        if not isinstance(count, int) or isinstance(count, bool) or count < least:
             raise UsageError(
-                f"record_settings.{name} must be a whole number, 1 or more, not {count!r}",
+                f"record_settings.{name} must be a whole number, {least} or more, not {count!r}",
                 hint="pass such a number, or leave it out for the default",
             )
     for name in ("run_timeout", "tool_timeout"):

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from llm_do._startup.frozen import frozen
+from llm_do.formats.parts.least_counts import LEAST
 from llm_do.text.words import did_you_mean
 
 if TYPE_CHECKING:
@@ -74,9 +75,14 @@ class PlayOptions(TypedDict, total=False):
         Sequence[str] | None,
         Option("Deny calls that match these patterns, whatever else allows them.", ("--deny",), "PATTERN"),
     ]
-    max_depth: Annotated[int | None, Option("Maximum depth of nested calls.", ("--max-depth",), "N", minimum=1)]
+    max_depth: Annotated[
+        int | None, Option("Maximum depth of nested calls.", ("--max-depth",), "N", minimum=LEAST["max_depth"])
+    ]
     max_steps: Annotated[
-        int | None, Option("Maximum number of model requests in one agent's run.", ("--max-steps",), "N", minimum=1)
+        int | None,
+        Option(
+            "Maximum number of model requests in one agent's run.", ("--max-steps",), "N", minimum=LEAST["max_steps"]
+        ),
     ]
     max_retries: Annotated[
         int | None, Option("Maximum number of retries when a model request fails for a transient reason.")

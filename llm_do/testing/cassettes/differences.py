@@ -9,6 +9,7 @@ from llm_do._startup.frozen import frozen
 from llm_do.errors import CassetteMissError
 from llm_do.runtime.request.request_differences import RequestDifference, RequestPart, request_differences
 from llm_do.text.text_diff import text_diff
+from llm_do.text.words import place_text
 
 if TYPE_CHECKING:
     from llm_do.runtime.record.exchanges import RequestPlace
@@ -43,9 +44,7 @@ class Difference:
     @property
     def place(self) -> str:
         """Where it is written, in parentheses; empty if that isn't known."""
-        if self.file is None:
-            return ""
-        return f" ({self.file}:{self.line})" if self.line else f" ({self.file})"
+        return place_text(self.file, self.line)
 
     @property
     def block(self) -> str:

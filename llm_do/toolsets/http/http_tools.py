@@ -29,6 +29,7 @@ from llm_do.runtime.tools.artifacts import save_artifact
 from llm_do.runtime.tools.tool_output import limit_result
 from llm_do.runtime.tools.traits import ToolTraits
 from llm_do.text.sanitizer import sanitize
+from llm_do.text.words import truncate_end
 from llm_do.toolsets.function_tools import function_tool
 from llm_do.toolsets.http.bodies import body_text
 from llm_do.toolsets.http.exchange import Exchange, exchange
@@ -269,8 +270,7 @@ def _describe(args: Mapping[str, Any]) -> str:
 
 
 def _short(text: str) -> str:
-    shown = sanitize(text)
-    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
+    return truncate_end(sanitize(text), _SHOWN)
 
 
 def _succeeded(result: HttpResult) -> bool:

@@ -37,7 +37,7 @@ from llm_do.runtime.record.events.tool_events import (
     ToolResultEvent,
 )
 from llm_do.text.sanitizer import sanitize
-from llm_do.text.words import with_count
+from llm_do.text.words import place_text, with_count
 from llm_do.ui.reports.error_text import paragraph
 from llm_do.ui.terminal.text_width import call_text, shorten_middle
 
@@ -159,9 +159,7 @@ def _describe_tool_call(
 
 def _place(error: Mapping[str, Any] | None) -> str:
     """The place that an error comes from, in brackets."""
-    if error is None or "file" not in error:
-        return ""
-    return sanitize(f" ({error['file']}:{error['line']})" if "line" in error else f" ({error['file']})")
+    return sanitize(place_text(error.get("file"), error.get("line"))) if error is not None else ""
 
 
 def outcome_text(status: str, value: object, limit: int) -> str:

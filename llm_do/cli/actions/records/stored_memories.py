@@ -12,6 +12,7 @@ from llm_do.errors import UsageError
 from llm_do.runtime.record.store.memories import Memory, MemoryFilter
 from llm_do.text.run_ids import short_run_id
 from llm_do.text.sanitizer import sanitize
+from llm_do.text.words import truncate_end
 from llm_do.threads.sql.sql_store import SqlStore
 
 __all__ = ["forget", "list_memories", "print_from_store", "show_memories"]
@@ -95,7 +96,12 @@ def _unknown(chosen: MemoryFilter) -> UsageError:
 
 
 def _lines(memories: Sequence[Memory]) -> list[str]:
-    return align_columns([[each.id, _whose(each), local_time(each.updated), _short(each.text)] for each in memories])
+    return align_columns(
+        [
+            [each.id, _whose(each), local_time(each.updated), truncate_end(" ".join(each.text.split()), _LINE, end="…")]
+            for each in memories
+        ]
+    )
 
 
 def _whose(memory: Memory) -> str:
@@ -107,11 +113,6 @@ def _whose(memory: Memory) -> str:
             return f"user {owner.user}"
         case "thread":
             return f"thread {owner.thread}" + (f" of {owner.user}" if owner.user else "")
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _LINE else f"{line[: _LINE - 1]}…"
 
 
 def _as_json(memories: Sequence[Memory]) -> list[str]:

@@ -22,6 +22,7 @@ from llm_do.cli.process.streams import warn
 from llm_do.errors import UsageError
 from llm_do.runtime.record.stored_records import ThreadRecord
 from llm_do.text.sanitizer import sanitize
+from llm_do.text.words import truncate_end
 from llm_do.threads.sql.sql_store import SqlStore
 from llm_do.threads.store.thread_settings import config_data
 
@@ -245,7 +246,7 @@ def _message_lines(message: Any) -> list[str]:
 def _short(value: object, limit: int = 300) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     text = " ".join(text.split())
-    return text if len(text) <= limit else text[: limit - 3] + "..."
+    return truncate_end(text, limit)
 
 
 def _data(record: ThreadRecord) -> dict[str, Any]:
