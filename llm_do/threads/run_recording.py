@@ -234,15 +234,17 @@ class StoreRecording:
         self._unsaved = None
         if self._log is not None and messages:
             await self._log.track(messages, exact=True)
-        if self._fault is None:
-            self._fault = self._state_error()
-            if self._fault is not None and event.type == "run_finished":
-                # Nothing is saved yet: the run fails with this error, and a `run_failed` event follows.
-                raise self._fault
         state = user = None
         if self._fault is None:
-            state, user = state_text(self._run.thread.state, ""), state_text(self._run.user.state, "")
-            state, user = None if state == self._state else state, None if user == self._user_state else user
+            try:
+                state, user = self._state_texts()
+            except ToolError as error:
+                self._fault = error
+                if event.type == "run_finished":
+                    # Nothing is saved yet: the run fails with this error, and a `run_failed` event follows.
+                    raise
+            else:
+                state, user = None if state == self._state else state, None if user == self._user_state else user
         self._events.add(event)
         await self._write_large()
         ending = RunEnd(
@@ -280,14 +282,11 @@ class StoreRecording:
         """Whether the run has a thread or a user, whose data must be saved."""
         return self._run.thread_id is not None or self._run.user_id is not None
 
-    def _state_error(self) -> ToolError | None:
-        """Explain why the thread's or the user's state can't be saved; None if both can."""
-        try:
-            state_text(self._run.thread.state, f"thread {self._run.thread_id!r}")
-            state_text(self._run.user.state, f"user {self._run.user_id!r}")
-        except ToolError as error:
-            return error
-        return None
+    def _state_texts(self) -> tuple[str, str]:
+        """The thread's and the user's state as text; raises `ToolError` if one of them isn't data."""
+        run = self._run
+        thread = state_text(run.thread.state, f"thread {run.thread_id!r}")
+        return thread, state_text(run.user.state, f"user {run.user_id!r}")
 
     # -- what to write next
 

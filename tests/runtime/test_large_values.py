@@ -363,3 +363,30 @@ def test_a_large_step_is_replayed(tmp_path: Path) -> None:
 
     assert (first.status, again.output) == ("interrupted", sum(range(5_000)))
     assert done == [1, 2]
+
+
+class Counted(dict[str, Any]):
+    """A state that counts how often it is written."""
+
+    written = 0
+
+    def items(self) -> Any:
+        Counted.written += 1
+        return super().items()
+
+
+def test_the_end_of_a_run_writes_a_state_once(tmp_path: Path) -> None:
+    async def main(input: object, ctx: CallContext) -> str:
+        ctx.thread.state = Counted(rows=[1])
+        await ctx.call("wait", "x")
+        Counted.written = 0  # what the batches of the run itself have written doesn't count
+        return "done"
+
+    async def wait(text: str) -> str:
+        await asyncio.sleep(0.1)
+        return text
+
+    store = SqliteStore(tmp_path / "state.db")
+    runtime = runtime_of([], main, tools={"wait": wait}, root=tmp_path, options={"store": store})
+    assert carry_out(runtime, thread_id="t").status == "completed"
+    assert Counted.written == 1
