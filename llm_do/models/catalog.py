@@ -73,7 +73,9 @@ def declared_aliases(declared: Aliases, environ: Mapping[str, str] | None = None
         >>> [(info.name, info.note) for info in declared_aliases({"fast": "test"}) if info.name == "fast"]
         [('fast', 'test, by `models` of project.json')]
     """
-    usable = {info.name.partition(":")[0] for info in available_models(environ) if info.usable}
+    available = available_models(environ)
+    usable = {info.name.partition(":")[0] for info in available if info.usable}
+    known = {info.name.partition(":")[0] for info in available}
     found: list[ModelInfo] = []
     for name in sorted(known_aliases(declared)):
         home = "by `models` of project.json" if name in declared else "by your config.toml"
@@ -84,7 +86,14 @@ def declared_aliases(declared: Aliases, environ: Mapping[str, str] | None = None
             continue
         ready = any((split_name(each)[0] or each) in usable for each in models)
         note = f"{', '.join(models)}, {home}"
-        found.append(ModelInfo(name, ready, note if ready else f"{note}, which `llm-do models --all` explains"))
+        if not ready:
+            unknown = all((split_name(each)[0] or each) not in known for each in models)
+            note += (
+                ", if a Python file of the project registers it"
+                if unknown
+                else ", which `llm-do models --all` explains"
+            )
+        found.append(ModelInfo(name, ready, note))
     return found
 
 

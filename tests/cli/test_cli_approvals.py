@@ -130,6 +130,17 @@ def test_explain_suggests_the_closest_tool(run_lines: Callable[..., dict[str, En
     assert ended["near"].err == "error: no agent of the project has a tool 'sned'. Did you mean `send`?\n"
 
 
+def test_explain_says_which_toolsets_are_only_known_in_a_run(project: Callable[..., Path]) -> None:
+    factory = (
+        "from pydantic_ai import FunctionToolset\ndef shelf(ctx):\n    return FunctionToolset()\nTOOLSETS = [shelf]\n"
+    )
+    root = project(agent="---\nname: main\ntoolsets: [shelf]\n---\nx", **{"tools.py": factory})
+    ended = run_forked("approvals", "explain", ".", "find", cwd=root)
+
+    assert ended.code == 2
+    assert "has a tool 'find' that is known before a run; the tools of shelf aren't. `llm-do tools`" in ended.err
+
+
 def test_permanent_approvals_are_listed_explained_checked_and_revoked(
     run_lines: Callable[..., dict[str, Ended]],
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,19 @@ def do(root: Path, *args: str, stdin: bytes = b"") -> Ended:
 
 def statuses(ended: Ended) -> list[str]:
     return [json.loads(line)["status"] for line in ended.out.splitlines()]
+
+
+def test_an_invalid_input_is_listed_with_the_time_of_its_refusal_and_a_queued_one_without(root: Path) -> None:
+    (root / "in.jsonl").write_text(lines("one", {"inputs": "two"}))
+    since = time.strftime("%Y-%m-%d")
+    assert statuses(do(root, "in.jsonl", "--batch", "b")) == ["completed", "invalid"]
+    listed = run_forked("runs", "list", "--status", "invalid", "--since", "1h", cwd=root).out
+    assert since <= listed.split()[-4] <= time.strftime("%Y-%m-%d")
+    assert listed.endswith(" 0.0 s\n")
+
+    do(root, "in.jsonl", "--batch", "later", "--detach")
+    queued = run_forked("runs", "list", "--status", "queued", cwd=root).out
+    assert [line.split()[-2:] for line in queued.splitlines()] == [["-", "-"]] * 2
 
 
 def test_each_line_is_answered_in_order_and_the_same_command_prints_the_same(root: Path) -> None:

@@ -231,8 +231,10 @@ def test_a_relative_folder_of_configurations_is_ignored() -> None:
 def test_aliases_are_listed_with_what_they_stand_for(configure: Callable[[str], UserConfig]) -> None:
     configure('[aliases]\nmine = "openai:gpt-5-mini"\nround = "about"\nabout = "round"')
 
-    found = {info.name: (info.usable, info.note) for info in declared_aliases({"fast": ["mine", "test"]}, {})}
+    declared = {"fast": ["mine", "test"], "own": "acme_x:small"}
+    found = {info.name: (info.usable, info.note) for info in declared_aliases(declared, {})}
 
     assert found["fast"] == (True, "openai:gpt-5-mini, test, by `models` of project.json")
-    assert found["mine"][0] is False
+    assert found["mine"] == (False, "openai:gpt-5-mini, by your config.toml, which `llm-do models --all` explains")
+    assert found["own"][1] == "acme_x:small, by `models` of project.json, if a Python file of the project registers it"
     assert "leads back to itself" in found["round"][1]

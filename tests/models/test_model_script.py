@@ -114,7 +114,7 @@ def test_an_agent_without_turns_is_an_error_that_shows_the_prompt(tmp_path: Path
 def test_an_exhausted_script_is_an_error_that_shows_the_prompt(tmp_path: Path) -> None:
     with pytest.raises(ModelError) as raised:
         ask(agent_of(tmp_path, "- tools: [{name: add, args: {a: 4, b: 5}}]"))
-    assert "has 1 turns for agent 'main', which made another request" in raised.value.message
+    assert "has 1 turn for agent 'main', which made another request" in raised.value.message
     assert "'9'" in raised.value.message
     assert raised.value.file == str(tmp_path / "answers.yaml")
 

@@ -252,6 +252,7 @@ def test_instructions_and_outputs_get_them() -> None:
 MISTAKES: dict[str, tuple[AgentSpec, object, str, str]] = {
     "none": (clerk(), None, "'clerk' needs dependencies of type Bank, and there are none", "Pass a Bank"),
     "others": (clerk(), Mail([]), "and the run was given a Mail", "Pass a Bank"),
+    "a number": (clerk(), 5, "and the run was given an int", "Pass a Bank"),
     "for no one": (AgentSpec("a", model="test"), 1, "type int, and no agent takes any", "deps_type=int"),
     "no type": (clerk(deps_type=Bank(1)), Bank(1), "deps_type must be a type, not Bank", "correct"),
     "its own of another type": (

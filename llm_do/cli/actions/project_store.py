@@ -138,8 +138,8 @@ def is_read_by_person() -> bool:
 
 
 def local_time(moment: float) -> str:
-    """A time in the local time zone, to the second."""
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment))
+    """A time in the local time zone, to the second; 0 is that of a run that hasn't begun."""
+    return "-" if moment == 0 else time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment))
 
 
 def shown_tokens(tokens: int | None) -> str:

@@ -41,6 +41,14 @@ _COMMANDS = {
     **dict.fromkeys(("keys", "key", "config", "configure", "auth", "login"), _KEYS),
     **dict.fromkeys(("install", "pull", "download"), "download the local model with `llm-do models pull`"),
     **dict.fromkeys(("logs", "log", "history", "journal"), "list recorded runs with `llm-do runs list PROJECT`"),
+    **dict.fromkeys(("costs", "cost", "usage", "spend"), "sum up what runs have used with `llm-do runs costs PROJECT`"),
+    **dict.fromkeys(
+        ("prune", "clean", "cleanup", "gc"), "delete old records with `llm-do runs prune --older-than 90d`"
+    ),
+    **dict.fromkeys(("compare", "diff"), "compare two runs with `llm-do runs compare`"),
+    "drop": "end a run that waits to be resumed with `llm-do runs drop RUN_ID`",
+    **dict.fromkeys(("pending", "questions"), "list what waits for an answer with `llm-do approvals pending PROJECT`"),
+    **dict.fromkeys(("answer", "approve"), "answer a question with `llm-do approvals answer QUESTION_ID allow`"),
     **dict.fromkeys(("sessions", "conversations"), "list conversations with `llm-do threads list PROJECT`"),
     **dict.fromkeys(
         ("permissions", "rules", "allow", "explain"), "see `llm-do approvals`, which lists and explains them"

@@ -43,6 +43,7 @@ from pydantic_ai.usage import RequestUsage
 from llm_do.errors import ModelError
 from llm_do.models.builtin.script_file import Script, ScriptedError, Turn
 from llm_do.models.builtin.streamed_answer import OwnStream
+from llm_do.text.words import with_count
 
 if TYPE_CHECKING:
     from pydantic_ai import RunContext
@@ -131,7 +132,7 @@ class ScriptModel(Model[None]):
             raise self._mismatch(None, f"has no turns for agent {self._agent!r}", prompt)
         answered = sum(isinstance(message, ModelResponse) and self._is_own(message) for message in messages)
         if answered >= len(steps):
-            problem = f"has {len(steps)} turns for agent {self._agent!r}, which made another request"
+            problem = f"has {with_count(len(steps), 'turn')} for agent {self._agent!r}, which made another request"
             raise self._mismatch(None, problem, prompt)
         step = steps[answered]
         failed = (messages[-1].run_id, answered)

@@ -160,7 +160,8 @@ class ListedItems:
     def _unknown(self, spec: AgentSpec, what: str, name: str) -> RunError:
         return RunError(
             f"agent {spec.name!r} lists the {what} {name!r}, which doesn't exist",
-            hint=did_you_mean(name, self.registry) or "Register it before the run.",
+            hint=did_you_mean(name, self.registry)
+            or "List the item itself, or register it before the run: `Runtime.register_agents`.",
             agent_path=spec.name,
             file=spec.place.file if spec.place else None,
             line=spec.place.line if spec.place else None,

@@ -23,6 +23,7 @@ from llm_do.project.tools.builtin_toolsets import BuiltinToolset
 from llm_do.runtime.context.call_context import CallContext, current_call
 from llm_do.runtime.tools.published_toolsets import named_toolset
 from llm_do.runtime.tools.traits import traits_of
+from llm_do.text.words import with_article
 
 if TYPE_CHECKING:
     from llm_do.project.registry import Registry
@@ -70,11 +71,11 @@ def deps_fault(spec: AgentSpec, given: object) -> tuple[str, str] | None:
     if kind is None or spec.deps is not None or _is_optional(kind) or (given is not None and is_of_type(given, kind)):
         return None
     name = type_name(kind)
-    others = "there are none" if given is None else f"the run was given a {type_name(type(given))}"
+    others = "there are none" if given is None else f"the run was given {with_article(type_name(type(given)))}"
     return (
         f"agent {spec.name!r} needs dependencies of type {name}, and {others}",
-        f"Pass a {name} to the run as `deps=`, or give the agent its own: AgentSpec(..., deps=...). The command line, "
-        "servers and workers can only run agents that have their own.",
+        f"Pass {with_article(name)} to the run as `deps=`, or give the agent its own: AgentSpec(..., deps=...). The "
+        "command line, servers and workers can only run agents that have their own.",
     )
 
 

@@ -29,6 +29,7 @@ from llm_do.testing.cassettes.file_faults import (
 from llm_do.testing.cassettes.outcome_data import SPELLINGS, InvalidAnswerError, outcome_of
 from llm_do.testing.cassettes.recorded_tools import ENDINGS, RecordedTool, answer_of
 from llm_do.testing.cassettes.text_lines import LinesError, without_lines
+from llm_do.text.words import with_count
 
 __all__ = ["parse_cassette"]
 
@@ -229,7 +230,7 @@ def _history(row: Mapping[str, Any], path: Path, before: _History) -> _History:
     kept: int = row.get("kept", len(before.messages))
     if kept > len(before.messages):
         had = len(before.messages)
-        raise FileFault(f"`kept` is {kept}, but the call had {had} messages before", (*path, "kept"))
+        raise FileFault(f"`kept` is {kept}, but the call had {with_count(had, 'message')} before", (*path, "kept"))
     return before.cut(kept).extended(
         [_message(message, (*path, "new", number)) for number, message in enumerate(row["new"])]
     )

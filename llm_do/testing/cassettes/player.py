@@ -21,6 +21,7 @@ from llm_do.testing.cassettes.recorded_model import RecordedModel
 from llm_do.testing.cassettes.recorded_tools import RecordedTool, answer_of
 from llm_do.text.globs import matches_any
 from llm_do.text.json_data import to_json_data
+from llm_do.text.words import with_count
 
 if TYPE_CHECKING:
     from llm_do.runtime.record.exchanges import RequestPlace
@@ -182,7 +183,7 @@ class CassettePlayer(Transport):
     def _cost(self) -> str:
         usage = self._cassette.usage
         cost = f", ${usage.cost_usd:.4f}" if usage.cost_usd is not None else ""
-        return f"Record again with `{self._again}` ({usage.requests} requests{cost} last time)."
+        return f"Record again with `{self._again}` ({with_count(usage.requests, 'request')}{cost} last time)."
 
 
 def _remasked(recorded: Recorded, masks: Masks) -> Recorded:

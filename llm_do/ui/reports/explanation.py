@@ -116,7 +116,10 @@ def _find_call(project: Project, words: Sequence[str]) -> tuple[str, ToolDefinit
     owners = [owner for owner, spec in specs.items() if name in _tools(project, spec)]
     if not owners:
         seen = {tool for spec in specs.values() for tool in _tools(project, spec)}
-        raise UsageError(f"no agent of the project has a tool {name!r}", hint=_near(name, seen))
+        raise UsageError(
+            f"no agent of the project has a tool {name!r}{_known_later(project, specs.values())}",
+            hint=_near(name, seen),
+        )
     owner = entry if entry in owners else owners[0]
     return _path(project, owner), _tool(project, specs[owner], name), words[1:]
 
@@ -152,6 +155,14 @@ def _tool(project: Project, agent: AgentSpec, name: str) -> ToolDefinition:
             hint=_near(name, tools),
         )
     return tools[name]
+
+
+def _known_later(project: Project, specs: Iterable[AgentSpec]) -> str:
+    """Where else a tool may come from: toolsets that say in a run which tools they have."""
+    from llm_do.runtime.agents.agent_builder import builder_of
+
+    later = sorted({origin for spec in specs for origin in builder_of(project).build(spec).open})
+    return f" that is known before a run; the tools of {', '.join(later)} aren't" if later else ""
 
 
 def _near(name: str, known: Iterable[str]) -> str:

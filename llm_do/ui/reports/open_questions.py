@@ -67,6 +67,8 @@ def how_to_answer(questions: Sequence[PendingQuestion], same: str) -> str:
     """The commands that answer the first of these questions, and continue its run; `same` are options of both."""
     first = questions[0]
     answer = f"llm-do approvals answer{same} {shlex.quote(short_id(first))} {answer_word(first)}"
+    if first.kind == "in_flight":  # to repeat a call is one way, and not always the right one
+        answer += "".join(f", or {each}" for each in first.answers if each != "repeat")
     return f"Answer: {answer}    Then: llm-do resume{same} {shlex.quote(short_run_id(first.run_id))}"
 
 

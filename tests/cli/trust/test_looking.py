@@ -117,6 +117,7 @@ def test_a_command_that_looks_runs_nothing_and_says_what_it_left_out(
         assert "--trust includes it once, `llm-do trust .` always" in text
     assert ("db was not started" in text) is (name in ("tools --connect", "lock"))
     assert ended.code == (3 if name in ("check --strict", "lock") else 0)
+    assert ("--trust allows that once, `llm-do trust` always." in text) is (name == "lock")
     assert not (clone / "llm-do.lock").exists()
 
 

@@ -160,7 +160,7 @@ class _Working:
 
     def _limits(self) -> str:
         engine = self._what.engine
-        parts = [f"{self._what.concurrency} runs at once"]
+        parts = [f"{with_count(self._what.concurrency, 'run')} at once"]
         parts += [f"{engine.total} in all workers"] if engine.total is not None else []
         parts += [f"{engine.per_minute} begun a minute"] if engine.per_minute is not None else []
         return ", ".join(parts)

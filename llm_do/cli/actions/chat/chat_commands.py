@@ -104,7 +104,7 @@ async def _model(chat: Chat, rest: str) -> None:
 async def _thread(chat: Chat, rest: str) -> None:
     if rest:
         count = await chat.memory.switch(rest)
-        _print([f"thread {rest}: {count} messages"])
+        _print([f"thread {rest}: {with_count(count, 'message')}"])
         await chat.say_what_waits()
     else:
         _print([f"thread {chat.memory.thread}" if chat.memory.thread else "this conversation is not recorded"])
@@ -162,7 +162,7 @@ async def _save(chat: Chat, rest: str) -> None:
         parts = [(message.role, message.content) for message in to_messages(messages)]
         text = "".join(f"## {who}\n\n{content}\n\n" for who, content in parts if content)
     _write(path, text)
-    _print([f"{path}: {len(messages)} messages"])
+    _print([f"{path}: {with_count(len(messages), 'message')}"])
 
 
 def _write(path: Path, text: str) -> None:

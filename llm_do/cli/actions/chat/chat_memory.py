@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from llm_do.errors import UsageError
 from llm_do.runtime.record.stored_records import RunFilter
 from llm_do.text.run_ids import short_run_id
+from llm_do.text.words import with_count
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
@@ -56,7 +57,7 @@ class Memory:
             self._requested = known[0].id
         self.thread = self._requested or f"chat-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
         length = await self._length() if self._requested else 0
-        return f"thread {self.thread}" + (f", {length} messages" if length else "")
+        return f"thread {self.thread}" + (f", {with_count(length, 'message')}" if length else "")
 
     async def switch(self, thread: str) -> int:
         """Continue another thread; returns the number of its messages."""

@@ -33,7 +33,10 @@ def carry_out(path: Path, *, check: bool, trust: bool, seconds: float, env_file:
     admission = admit(path, trust=trust, connects=True, env_file=env_file, no_color=no_color)
     if not admission.open:
         admission.say(check_in_subprocess(path, seconds=seconds, env_file=env_file).left_out)
-        warn(f"error: {FILE} can't be written or compared without starting the servers and importing the packages")
+        warn(
+            f"error: {FILE} can't be written or compared without starting the project's servers and importing its code "
+            "and packages, and the project isn't trusted. --trust allows that once, `llm-do trust` always."
+        )
         return 3
     task = "llm_do.ui.reports.server_listing:lock_contents"
     asked = check_in_subprocess(path, task, seconds=seconds, env_file=env_file)

@@ -158,5 +158,5 @@ def gone_line(run: RunRecord) -> str:
 
 
 def shown_seconds(started: float, finished: float | None) -> str:
-    """How long a run took."""
-    return f"{finished - started:.1f} s" if finished is not None else "-"
+    """How long a run took; nothing is known of one that hasn't begun."""
+    return f"{finished - started:.1f} s" if finished is not None and started else "-"

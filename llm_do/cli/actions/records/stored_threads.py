@@ -22,7 +22,7 @@ from llm_do.cli.process.streams import warn
 from llm_do.errors import UsageError
 from llm_do.runtime.record.stored_records import ThreadRecord
 from llm_do.text.sanitizer import sanitize
-from llm_do.text.words import truncate_end
+from llm_do.text.words import truncate_end, with_count
 from llm_do.threads.sql.sql_store import SqlStore
 from llm_do.threads.store.thread_settings import config_data
 
@@ -72,7 +72,7 @@ async def list_threads(
         [
             record.id,
             *([record.user_id or "-"] if every_user else []),
-            f"{record.length} messages",
+            with_count(record.length, "message"),
             shown_tokens(totals.tokens),
             shown_cost(totals.cost_usd),
             local_time(record.updated),
@@ -114,7 +114,8 @@ async def show_thread(
         return [
             json.dumps({**data, "messages": messages_data([each.message for each in messages])}, ensure_ascii=False)
         ]
-    lines = [f"thread {sanitize(record.id)}, {record.length} messages, last changed {local_time(record.updated)}"]
+    length, changed = with_count(record.length, "message"), local_time(record.updated)
+    lines = [f"thread {sanitize(record.id)}, {length}, last changed {changed}"]
     lines += (
         [f"settings {json.dumps(config_data(record.config), ensure_ascii=False)}"] if config_data(record.config) else []
     )
@@ -156,11 +157,11 @@ async def fork(store: SqlStore, thread: str, new: str, user: str | None, *, at: 
     if await store.thread(new, user) is not None:
         raise UsageError(f"there is a thread {new!r} already", hint="Choose another id.")
     if at is not None and at > record.length:
-        raise UsageError(f"thread {thread!r} has {record.length} messages, not {at}", hint=_COUNT)
+        raise UsageError(f"thread {thread!r} has {with_count(record.length, 'message')}, not {at}", hint=_COUNT)
     from llm_do.threads.managers.pydantic_conversations import Conversations
 
     forked = await Conversations(store, user).fork(thread, at=at, new_conversation_id=new)
-    return [f"{new}: {len(forked.messages)} messages"]
+    return [f"{new}: {with_count(len(forked.messages), 'message')}"]
 
 
 async def branch(store: SqlStore, thread: str, user: str | None, *, at: int | None, to: str | None) -> Sequence[str]:
@@ -175,13 +176,13 @@ async def branch(store: SqlStore, thread: str, user: str | None, *, at: int | No
             lines += [f"{each.id} {local_time(each.time)} {' / '.join(_message_lines(each.message))}" for each in last]
         return lines or ["no branches"]
     if at is not None and at > record.length:
-        raise UsageError(f"thread {thread!r} has {record.length} messages, not {at}", hint=_COUNT)
+        raise UsageError(f"thread {thread!r} has {with_count(record.length, 'message')}, not {at}", hint=_COUNT)
     entry = await _entry(store, record, to) if to is not None else None
     from llm_do.threads.managers.pydantic_conversations import Conversations
 
     conversations = Conversations(store, user)
     moved = await conversations.branch(thread, at=at, from_entry=entry, expected_revision=record.revision)
-    return [f"{thread}: {len(moved.messages)} messages"]
+    return [f"{thread}: {with_count(len(moved.messages), 'message')}"]
 
 
 async def delete(store: SqlStore, thread: str, user: str | None) -> Sequence[str]:
@@ -206,7 +207,7 @@ async def import_thread(
     from llm_do.threads.managers.transfer import import_lines
 
     record = await import_lines(store, text.split("\n"), user, name=name, source=source)
-    return [f"{record.id}: {record.length} messages"]
+    return [f"{record.id}: {with_count(record.length, 'message')}"]
 
 
 def read_export(file: str) -> str:

@@ -23,7 +23,7 @@ from llm_do.testing.cases.results import SuiteResult
 from llm_do.testing.cases.suite import SuiteRun, default_processes, run_suite, select
 from llm_do.testing.cases.workers import Job
 from llm_do.testing.reports.text_report import Progress, failure_lines, summary_line
-from llm_do.text.words import did_you_mean
+from llm_do.text.words import did_you_mean, with_count
 from llm_do.ui.terminal.screen import paint, wants_color
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def _no_tests(root: Path, cases: Sequence[Case], text: str | None) -> UsageError
         return UsageError(f"no tests found: {root} has no tests/*.test.yaml", hint=hint)
     near = did_you_mean(text or "", [case.name for case in cases])
     return UsageError(
-        f"no tests found: neither name nor file of any of {len(cases)} tests contains {text!r}",
+        f"no tests found: neither name nor file of any of {with_count(len(cases), 'test')} contains {text!r}",
         hint=near or f"The first one is {cases[0].name!r}.",
     )
 
@@ -269,7 +269,8 @@ class _Testing:
         if recorded:
             cost = [float(each.result.cost) for each in run.runs.values() if each.recorded and each.result.cost]
             dollars = f", ${sum(cost):.4f}" if cost else ""
-            self._write(f"\nrecorded {sum(recorded)} requests in {len(recorded)} cassettes{dollars}\n")
+            requests = with_count(sum(recorded), "request")
+            self._write(f"\nrecorded {requests} in {with_count(len(recorded), 'cassette')}{dollars}\n")
         self._write(f"\n{summary_line(suite, self._paint, interrupted=run.interrupted)}\n")
         text = self._formatted(suite, target.base)
         if text is None:

@@ -234,11 +234,13 @@ def running(db: Database, batch_id: str) -> int:
 
 
 def end(db: Database, run_id: str, status: str, result: str) -> None:
-    """End a run that isn't carried out."""
+    """End a run that isn't carried out; one that hasn't begun begins and ends now."""
+    now = time.time()
     ended = db.execute(
-        f"UPDATE runs SET status = ?, finished = ?, owner = '', result = ? WHERE id = ? AND {_UNFINISHED}"
+        "UPDATE runs SET status = ?, started = CASE WHEN started = 0 THEN ? ELSE started END, finished = ?,"
+        f" owner = '', result = ? WHERE id = ? AND {_UNFINISHED}"
         " AND batch IS NOT NULL AND (attempt = 0 OR status <> 'running') RETURNING id",
-        (status, time.time(), result, run_id),
+        (status, now, now, result, run_id),
     ).fetchall()
     if ended:
         charge(db, run_id)
