@@ -17,6 +17,18 @@ from tests.cli.cli_processes import run_many
 MANIFEST = '{"version": 1, "entry": {"agent": "main"}, "agent_files": ["*.agent"], "python_files": ["tools.py"]KEYS}'
 AGENT = "---\nname: main\ntools: [send]\n---\nHelp.\n"
 TOOLS = 'def send(to: str, text: str = "") -> str:\n    """Send a text."""\n    return to\n\n\nTOOLS = [send]\n'
+FILES = AGENT.replace("[send]\n", "[send]\ntoolsets: [filesystem_cwd, shelf]\n")
+FACTORY = """\
+from pydantic_ai import FunctionToolset
+
+
+def shelf(ctx):
+    return FunctionToolset()
+
+
+TOOLSETS = [shelf]
+"""
+"""Tools that are only known in a run."""
 
 
 def manifest(**keys: object) -> str:
@@ -387,6 +399,12 @@ IN_RULE: dict[str, Case] = {
         "did you mean `send`?",
     ),
     "a tool behind a slash": (rule(["main/send"]), "project.json:2:", "no agent has such a tool", "write `main:send`"),
+    "a prefix that a toolset hasn't": (
+        {**rule(deny=["filesystem_cwd::write_file"]), "main.agent": FILES, "tools.py": TOOLS + FACTORY},
+        "project.json:2:",
+        "the tool is called `write_file` there",
+        "write `write_file`",
+    ),
     "a command": (rule(["git log"]), "project.json:2:", "a blank in a name", "write the pattern without blanks"),
     "another program's rule": (rule(["Bash(git log:*)"]), "project.json:2:", "no agent has such a tool", "`shell(git"),
     "an argument with a colon": (rule(["send(to: ann)"]), "project.json:2:", "which argument", "`send(to=...)`"),

@@ -103,6 +103,11 @@ def rule_for_unknown_tool(rule: str, agent: str | None, tool: str | None, known:
     return LD604.problem(f"the rule {rule} can't match: {who}", hint)
 
 
+def rule_with_other_prefix(rule: str, tool: str) -> Problem:
+    """A rule that names a tool as `toolset::tool`, though its toolset has no such prefix there."""
+    return LD604.problem(f"the rule {rule} can't match: the tool is called `{tool}` there", f"write `{tool}`")
+
+
 def unmatched_pattern(rule: str, reason: str, kind: str) -> Problem:
     """A rule whose pattern no path or no URL can match."""
     hint = {

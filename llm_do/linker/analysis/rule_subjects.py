@@ -58,6 +58,11 @@ class RuleAgents:
             return True
         return may_be_listed(literal, self.tool_names, self._origins, registry, own=rule.effect != "allow")
 
+    @property
+    def every_tool(self) -> Sequence[KnownTool]:
+        """All of their tools that are known before a run."""
+        return self._tools
+
     @cached_property
     def _tools(self) -> Sequence[KnownTool]:
         every = (tool for name in self.names for tool in self._subjects.listed[name])

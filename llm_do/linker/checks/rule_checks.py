@@ -119,6 +119,10 @@ def check_rules(
             names.report(problems.rule_for_unknown_agent(rule.text, shown, known), place)
             continue
         if not spoken:
+            own = _name_there(rule, agents.every_tool)
+            if own is not None:
+                names.report(problems.rule_with_other_prefix(rule.text, own), place)
+                continue
             if not agents.may_have(rule, names.taken) and not _may_come(rule, names):
                 one = len(agents.names) == 1 and len(subjects.listed) > 1
                 agent, literal = agents.names[0] if one else None, rule.pattern.tool.literal
@@ -141,6 +145,9 @@ def find_idle_pattern(text: str, project: Project) -> str | None:
     literal = rule.pattern.tool.literal
     if literal is None or rule.pattern.action is not None or literal.startswith(_GIVEN):
         return None
+    own = _name_there(rule, tools)
+    if own is not None:
+        return f"{text} can't match: the tool is called `{own}` there"
     known, origins = [tool.name for tool in tools], [origin for own in every for origin in own.open]
     if literal not in known and may_be_listed(literal, known, origins, project.registry, own=True):
         return None
@@ -149,6 +156,14 @@ def find_idle_pattern(text: str, project: Project) -> str | None:
         return _unknown_argument(text, rule, spoken)
     hint = did_you_mean(literal, sorted({tool.name for tool in tools}))
     return f"{text} can't match: no agent has such a tool" + (f"; {hint}" if hint else "")
+
+
+def _name_there(rule: Rule, tools: Iterable[KnownTool]) -> str | None:
+    """The name of the tool that a rule means by `TOOLSET::TOOL`, if its toolset hasn't that prefix."""
+    literal = rule.pattern.tool.literal
+    if literal is None or "::" not in rule.text or any(tool.name == literal for tool in tools):
+        return None
+    return next((tool.name for tool in tools if f"{tool.toolset}_{tool.tool}" == literal), None)
 
 
 def check_escalations(project: Project, files: ProjectFiles) -> list[Diagnostic]:

@@ -8,20 +8,30 @@ from tests.cli.cli_processes import run_many
 
 def test_a_pattern_that_cannot_match_is_a_warning_and_the_run_continues(project: Callable[..., Path]) -> None:
     root = project()
+    (root / "files").mkdir()
+    (root / "files" / "main.agent").write_text("---\nname: main\nmodel: test\ntoolsets: [filesystem_cwd]\n---\nx\n")
     line = ["run", ".", "hello", "--no-record"]
     ended = run_many(
         {
             "typo": ([*line, "--deny", "snd(to=eve)", "--allow", "main:sned"], root, b""),
             "argument": ([*line, "--deny", "send(too=eve)"], root, b""),
             "right": ([*line, "--deny", "send(to=eve)", "--allow", "*", "--deny", "transfer_to_x"], root, b""),
+            "prefix": (
+                ["run", "files", "hello", "--no-record", "--reject-all", "--deny", "filesystem_cwd::write_file"],
+                root,
+                b"",
+            ),
             "quiet": ([*line, "--deny", "snd", "-q"], root, b""),
         }
     )
 
-    assert [each.code for each in ended.values()] == [0, 0, 0, 0]
+    assert [each.code for each in ended.values()] == [0] * 5
     assert ended["typo"].err.splitlines() == [
         "warning: --allow main:sned can't match: no agent has such a tool; did you mean `send`?",
         "warning: --deny snd(to=eve) can't match: no agent has such a tool; did you mean `send`?",
+    ]
+    assert ended["prefix"].err.splitlines() == [
+        "warning: --deny filesystem_cwd::write_file can't match: the tool is called `write_file` there.",
     ]
     assert ended["argument"].err.splitlines() == [
         "warning: --deny send(too=eve) can't match: `too` is no argument of `send`; did you mean `to`?",
