@@ -11,6 +11,7 @@ from llm_do._startup.frozen import frozen
 from llm_do.errors import UsageError
 from llm_do.project.inputs import PromptInput
 from llm_do.project.project import Project
+from llm_do.project.registry import callable_names
 from llm_do.runtime.session.entries import Entry, entry_for
 from llm_do.text.words import did_you_mean
 
@@ -78,7 +79,7 @@ def _callables(project: Project, only: Sequence[str]) -> Iterator[tuple[str | No
             if name == declared.name:
                 yield None, entry_for(project, registry, None, [], None), f"Run {name}."
                 continue
-            known = [each for each, item in registry.items() if item.kind != "toolset"]
+            known = callable_names(registry)
             hint = did_you_mean(name, known) or f"Known names: {', '.join(known)}."
             raise UsageError(f"the project has nothing named {name!r} to offer", hint=hint)
         text = found.value.description if found.kind in ("agent", "flow") else found.value.__doc__

@@ -13,7 +13,7 @@ from llm_do.diagnostics.diagnostic import Location
 from llm_do.formats.validation.fields import NAME_PATTERN
 from llm_do.project.agent_spec import AgentSpec
 
-__all__ = ["NAME_PATTERN", "Kind", "Registered", "Registry"]
+__all__ = ["NAME_PATTERN", "Kind", "Registered", "Registry", "callable_names"]
 
 Kind = Literal["agent", "tool", "toolset", "flow"]
 
@@ -79,3 +79,8 @@ class Registry(Mapping[str, Registered]):
     def extended(self, more: Mapping[str, Registered]) -> Registry:
         """Return a new registry with names added or replaced."""
         return Registry({**self._names, **more})
+
+
+def callable_names(names: Mapping[str, Registered]) -> list[str]:
+    """The names of what can be run or called: all but toolsets, of which only the tools can be."""
+    return [name for name, item in names.items() if item.kind != "toolset"]

@@ -12,6 +12,7 @@ import pytest
 
 from llm_do.models.providers.model_names import DEFAULT_MODELS
 from tests.cli.cli_processes import Ended, environment, run_forked, run_many
+from tests.support.tables import each_row
 
 BROKEN = "---\nname: main\ntols: [send]\n---\nx"
 UNUSED = "---\nname: idle\nmodel: test\n---\nx"
@@ -281,3 +282,19 @@ def test_options_reach_the_run(project: Callable[..., Path]) -> None:
         "main: completed: Grüße",
     ]
     assert lines[-1].startswith("completed: 2 steps, 2 tool calls, ")
+
+
+@each_row("args", [["run", "--entry", "notes", "hi"], ["run", "--entry", "notes", "hi", "--dry-run"]])
+def test_a_toolset_cannot_be_run_and_is_not_proposed(tmp_path: Path, args: list[str]) -> None:
+    manifest = {
+        "version": 1,
+        "entry": {"agent": "main"},
+        "agent_files": ["*.agent"],
+        "toolsets": {"notes": {"type": "filesystem", "root": "notes"}},
+    }
+    (tmp_path / "project.json").write_text(json.dumps(manifest))
+    (tmp_path / "main.agent").write_text("---\nname: main\nmodel: test\ntoolsets: [notes]\n---\nx\n")
+    ended = run_forked(*args, cwd=tmp_path)
+
+    said = "the project has nothing named 'notes' to run: that is a toolset, for agents to list. Known names: main."
+    assert (ended.code, ended.err) == (2, f"error: {said}\n")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from llm_do.cli.arguments.run_input import entry_model
 from llm_do.cli.process.streams import Results, warn
-from llm_do.errors import InputError, ModelUnavailableError, UsageError
+from llm_do.errors import InputError, ModelUnavailableError
 from llm_do.models import is_local_available
 from llm_do.models.aliases import known_aliases
 from llm_do.models.choice import choose_model
@@ -20,8 +20,8 @@ from llm_do.project.agent_spec import AgentSpec, skills_of
 from llm_do.project.flow_spec import callers_by_name
 from llm_do.project.inputs import describe_input, to_input
 from llm_do.runtime.record.project_variables import file_variables
+from llm_do.runtime.session.entries import nothing_to_run
 from llm_do.text.sanitizer import sanitize
-from llm_do.text.words import did_you_mean
 from llm_do.ui.reports.error_text import error_text
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def show(project: Project, options: CommandOptions, value: object, results: Resu
 def _kind(project: Project, name: str) -> str:
     found = project.registry.get(name)
     if found is None or found.kind not in ("agent", "tool", "flow"):
-        raise UsageError(f"the project has nothing named {name!r} to run", hint=did_you_mean(name, project.registry))
+        raise nothing_to_run(name, project.registry)
     return found.kind
 
 

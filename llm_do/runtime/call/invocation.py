@@ -17,7 +17,7 @@ from llm_do.errors import LlmDoError, RunError
 from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.functions import takes_context
 from llm_do.project.inputs import PromptInput
-from llm_do.project.registry import Registered
+from llm_do.project.registry import Registered, callable_names
 from llm_do.runtime.call.call_scope import CallScope, CallSite, open_call
 from llm_do.runtime.call.code_step import run_function_step
 from llm_do.runtime.call.function_call import FunctionCall, checked_input, function_call
@@ -49,7 +49,7 @@ async def call_by_name(ctx: CallContext, name: str, value: object, label: str = 
                 async with CallScope(child) as scope:
                     run = partial(tool.run, ctx, child)
                     return await scope.returns(await run_function_step(child, run, run, repeatable=tool.repeatable))
-        known = [*ctx.runtime.registry, *toolset_tool_names(ctx)]
+        known = [*callable_names(ctx.runtime.registry), *toolset_tool_names(ctx)]
         hint = did_you_mean(str(name), known) or "Known names: " + ", ".join(known)
         unknown = RunError(f"nothing is registered under the name {name!r}", hint=hint, agent_path=ctx.path)
         ctx.run.record_error(unknown, ctx.path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
@@ -14,6 +14,7 @@ from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.faults import project_error
 from llm_do.project.functions import input_annotation
 from llm_do.project.inputs import AnyInput, PromptInput, describe_input, to_input
+from llm_do.project.registry import Registered, callable_names
 from llm_do.runtime.call.call_scope import CallScope, CallSite, input_data
 from llm_do.runtime.call.function_call import call_code
 from llm_do.runtime.call.handoff_chain import HandoffChain, find_target
@@ -38,6 +39,7 @@ __all__ = [
     "entry_error",
     "entry_for",
     "entry_input",
+    "nothing_to_run",
 ]
 
 
@@ -244,9 +246,16 @@ def entry_for(
         return FlowEntry(found.value, registry, history, active)
     if found is not None and found.kind == "tool":
         return NamedEntry(name)
-    raise UsageError(
-        f"the project has nothing named {name!r} to run",
-        hint=did_you_mean(name, registry) or "Known names: " + ", ".join(registry),
+    raise nothing_to_run(name, registry)
+
+
+def nothing_to_run(name: str, registry: Mapping[str, Registered]) -> UsageError:
+    """The error of a name that can't be run: nothing has it, or a toolset, of which only the tools can be called."""
+    known = callable_names(registry)
+    return UsageError(
+        f"the project has nothing named {name!r} to run"
+        + (": that is a toolset, for agents to list" if name in registry else ""),
+        hint=did_you_mean(name, known) or "Known names: " + ", ".join(known),
     )
 
 
