@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, cast
 
 from starlette.requests import Request
@@ -19,8 +19,8 @@ from llm_do.threads.sql.sql_store import SqlStore
 from llm_do.ui.live.run_comparison import ComparedRun, RunComparison
 from llm_do.web.conversation import conversation
 from llm_do.web.event_stream import EventStreams, last_seen
-from llm_do.web.openapi import DESCRIPTION
-from llm_do.web.requests import BadRequestError, flag_of, json_body, number_of, text_of, user_of
+from llm_do.web.openapi import DESCRIPTION, query_names
+from llm_do.web.requests import BadRequestError, check_query, flag_of, json_body, number_of, text_of, user_of
 from llm_do.web.run_document import document_text, stored_document
 from llm_do.web.served_project import ServedProject
 
@@ -41,21 +41,21 @@ class Api:
         self._projects = {each.name: each for each in projects}
         self._streams = EventStreams()
         self.routes = [
-            Route("/api/openapi.json", self.describe),
-            Route("/api/projects", self.projects),
-            Route("/api/threads", self.threads),
-            Route("/api/threads/{thread:path}", self.thread),
-            Route("/api/questions", self.all_questions),
-            Route("/api/compare", self.compare),
-            Route("/api/runs", self.runs, methods=["GET"]),
-            Route("/api/runs", self.start, methods=["POST"]),
-            Route("/api/runs/{run}", self.run, methods=["GET"]),
-            Route("/api/runs/{run}", self.cancel, methods=["DELETE"]),
-            Route("/api/runs/{run}/resume", self.resume, methods=["POST"]),
-            Route("/api/runs/{run}/events", self.events),
-            Route("/api/runs/{run}/test", self.save_test, methods=["POST"]),
-            Route("/api/runs/{run}/questions", self.questions, methods=["GET"]),
-            Route("/api/runs/{run}/questions/{question}", self.answer, methods=["POST"]),
+            _route("/api/openapi.json", self.describe),
+            _route("/api/projects", self.projects),
+            _route("/api/threads", self.threads),
+            _route("/api/threads/{thread:path}", self.thread),
+            _route("/api/questions", self.all_questions),
+            _route("/api/compare", self.compare),
+            _route("/api/runs", self.runs),
+            _route("/api/runs", self.start, "POST"),
+            _route("/api/runs/{run}", self.run),
+            _route("/api/runs/{run}", self.cancel, "DELETE"),
+            _route("/api/runs/{run}/resume", self.resume, "POST"),
+            _route("/api/runs/{run}/events", self.events),
+            _route("/api/runs/{run}/test", self.save_test, "POST"),
+            _route("/api/runs/{run}/questions", self.questions),
+            _route("/api/runs/{run}/questions/{question}", self.answer, "POST"),
         ]
 
     def close(self) -> None:
@@ -272,6 +272,17 @@ class Api:
             if run is not None:
                 return _project_of(run, sharing), run
         raise BadRequestError("there is no run with this id", 404)
+
+
+def _route(path: str, endpoint: Callable[[Request], Awaitable[Response]], method: str = "GET") -> Route:
+    """A route that refuses parameters that aren't described: a misspelled filter would list everything."""
+    known = query_names(path.replace(":path}", "}"), method)
+
+    async def checked(request: Request) -> Response:
+        check_query(request, known)
+        return await endpoint(request)
+
+    return Route(path, checked, methods=[method])
 
 
 def _project_of(run: RunRecord, sharing: Sequence[ServedProject]) -> ServedProject:

@@ -7,7 +7,7 @@ from typing import Any
 
 from llm_do import __version__
 
-__all__ = ["DESCRIPTION"]
+__all__ = ["DESCRIPTION", "query_names"]
 
 
 def _text(description: str, **more: Any) -> dict[str, Any]:
@@ -266,3 +266,14 @@ DESCRIPTION: Mapping[str, Any] = {
     },
 }
 """The description, as OpenAPI 3.1."""
+
+
+def query_names(path: str, method: str) -> list[str]:
+    """The parameters that a request takes behind `?`, as the interface describes them.
+
+    Example:
+        >>> query_names("/api/compare", "GET"), query_names("/api/runs", "POST")
+        (['first', 'second'], [])
+    """
+    operation = DESCRIPTION["paths"].get(path, {}).get(method.lower(), {})
+    return [each["name"] for each in operation.get("parameters", ()) if each["in"] == "query"]

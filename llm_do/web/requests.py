@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from llm_do.text.strict_json import parse_strictly
@@ -10,7 +10,7 @@ from llm_do.text.strict_json import parse_strictly
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-__all__ = ["BadRequestError", "flag_of", "json_body", "number_of", "text_of", "user_of"]
+__all__ = ["BadRequestError", "check_query", "flag_of", "json_body", "number_of", "text_of", "user_of"]
 
 
 _LONGEST_NUMBER = 9
@@ -85,6 +85,18 @@ def flag_of(body: dict[str, Any], name: str) -> bool:
     if not isinstance(value, bool):
         raise BadRequestError(f"`{name}` has to be true or false")
     return value
+
+
+def check_query(request: Request, known: Sequence[str]) -> None:
+    """Raise for a parameter that isn't known.
+
+    Raises:
+        BadRequestError: There is one.
+    """
+    unknown = [name for name in request.query_params if name not in known]
+    if unknown:
+        takes = f"parameters are {', '.join(known)}" if known else "this request takes none"
+        raise BadRequestError(f"there is no parameter {unknown[0]!r}; {takes}")
 
 
 def number_of(request: Request, name: str, default: int, most: int) -> int:

@@ -263,6 +263,7 @@ def test_a_bad_request_says_what_is_wrong_and_begins_nothing(desk: Served, body:
     "path",
     [
         *("/api/runs?limit=0", "/api/runs?limit=x", "/api/runs?limit=99999999999999", "/api/runs?status=odd"),
+        *("/api/runs?statuss=failed", "/api/threads?user=ann", "/api/projects?x=1"),
         f"/api/runs?limit={'1'.zfill(6_000)}",
     ],
 )
