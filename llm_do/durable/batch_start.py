@@ -86,7 +86,7 @@ def check_batch_id(batch_id: str) -> None:
 
 def default_id(source: str, entry: str | None) -> str:
     """The id of a batch that has no name: the same for the same source and entry."""
-    return hashlib.sha256(f"{source}\n{entry or ''}".encode()).hexdigest()[:8]
+    return hashlib.sha256(f"{source}\n{entry or ''}".encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 async def start_batch(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -10,7 +11,15 @@ from typing import Any, cast
 
 from llm_do.text.words import with_article
 
-__all__ = ["NotDataError", "arguments_data", "check_awaited", "fields_data", "plain_data", "to_json_data"]
+__all__ = [
+    "NotDataError",
+    "arguments_data",
+    "check_awaited",
+    "fields_data",
+    "json_text",
+    "plain_data",
+    "to_json_data",
+]
 
 
 class NotDataError(TypeError):
@@ -51,6 +60,22 @@ def fields_data(
         {'a': 1}
     """
     return _writable(_without_surrogates(value, _content if strict else str, include=include, exclude=exclude))
+
+
+def json_text(data: Any) -> str:
+    """JSON data as text that any file or store can keep, and that is read back as the same data.
+
+    Half a character is escaped: it is in the path of a folder whose name isn't UTF-8.
+
+    Example:
+        >>> json_text({"path": "é\\udcff"})
+        '{"path": "é\\\\udcff"}'
+    """
+    text = json.dumps(data, ensure_ascii=False)
+    return text if text.isascii() else _HALF.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 def arguments_data(value: Any) -> Mapping[str, Any]:

@@ -123,7 +123,7 @@ def test_a_file_replaced_under_a_connection_is_an_error_once(tmp_path: Path) -> 
         path.unlink()
     (tmp_path / "new.db").rename(tmp_path / "state.db")
 
-    with pytest.raises(StoreError, match="was deleted or replaced while it was in use"):
+    with pytest.raises(StoreError, match="was moved, deleted or replaced while it was in use"):
         done(talk(store, 1))
 
     done(store.save_thread(ThreadRecord("newer"), expected=None))
@@ -140,7 +140,7 @@ def test_a_run_whose_store_is_deleted_fails(tmp_path: Path) -> None:
     result = on_thread(runtime_of([agent("main", script(delete))], root=tmp_path), "go")[0]
 
     assert isinstance(result.error, StoreError)
-    assert "was deleted" in result.error.message
+    assert "deleted or replaced" in result.error.message
 
 
 FORKS = """

@@ -33,6 +33,7 @@ __all__ = [
     "is_http_address",
     "local_server",
     "parse_override",
+    "path_from_root",
     "split_name",
 ]
 
@@ -279,6 +280,20 @@ def anchor_path(name: str, root: Path) -> str:
     if prefix not in ("script", "local") or not rest or "://" in rest:
         return name
     return f"{prefix}:{root / expand_user(rest)}"
+
+
+def path_from_root(name: str, root: Path) -> str:
+    """The same name with a path below the project's folder relative to it, as `anchor_path` resolves it.
+
+    Example:
+        >>> path_from_root("script:/projects/demo/answers.yaml", Path("/projects/demo"))
+        'script:answers.yaml'
+    """
+    prefix, rest = split_name(name)
+    path = Path(rest)
+    if prefix not in ("script", "local") or not path.is_relative_to(root):
+        return name
+    return f"{prefix}:{path.relative_to(root)}"
 
 
 def expand_user(path: str) -> Path:

@@ -16,6 +16,7 @@ from llm_do.runtime.record.run_names import named_run
 from llm_do.runtime.record.store.stored_questions import PendingQuestion, QuestionRow, as_question, short_id
 from llm_do.runtime.steps.run_questions import process_user
 from llm_do.runtime.steps.sealed_secrets import Seal
+from llm_do.text.json_data import json_text
 from llm_do.text.run_ids import short_run_id
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ async def answer_question(
     if row.answer is not None:
         raise _answered(row)
     data = _checked(question, answer)
-    text = Seal(redactor().secrets).close(json.dumps(data, ensure_ascii=False))
+    text = Seal(redactor().secrets).close(json_text(data))
     who = by or process_user()
     kept = await store.answer_question(row.id, text, who)
     if not kept.counts:

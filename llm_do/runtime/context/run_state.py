@@ -91,6 +91,7 @@ class RunState:
     end_signal: RunEndSignal | None = None
     returned: tuple[Any, Any] = (None, None)
     loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
+    _last_time: float = 0.0
     _conversations: int = 0
     _conversation: int = 0
 
@@ -169,7 +170,7 @@ class RunState:
             self.seq += 1
         return kind(
             seq=seq,
-            time=time.time(),
+            time=self._next_time(),
             run_id=self.run_id,
             call_id=config.call_id,
             parent_call_id=config.parent_call_id,
@@ -178,6 +179,11 @@ class RunState:
             depth=config.depth,
             **data,
         )
+
+    def _next_time(self) -> float:
+        """The time of the next event: a clock that is set back during the run makes none earlier than the last."""
+        self._last_time = max(self._last_time, time.time())
+        return self._last_time
 
     def deliver(self, event: Event) -> None:
         """Deliver one event to every subscriber whose filter matches."""

@@ -105,7 +105,7 @@ class KnownSetups:
     def read(self, setup: Mapping[str, Any], last: _Setup | None) -> _Setup:
         """A setup in its canonical form; `last` is the one that it probably is."""
         # Compared as text, since a schema or a setting may have been changed in place; sorting costs ten times as much.
-        seen = to_json(setup, fallback=str, inf_nan_mode="constants", serialize_unknown=True)
+        seen = _compared(setup)
         if last is not None and last.seen == seen:
             return last
         found = self._known.get(seen)
@@ -216,6 +216,13 @@ def _setup_data(
             if name not in CONNECTION and value is not None
         },
     }
+
+
+def _compared(setup: Mapping[str, Any]) -> bytes:
+    try:
+        return to_json(setup, fallback=str, inf_nan_mode="constants", serialize_unknown=True)
+    except ValueError:  # half a character, such as in the path of a folder whose name isn't UTF-8
+        return to_json(to_json_data(setup), inf_nan_mode="constants")
 
 
 def _cleaned(data: Mapping[str, Any], clean: Callable[[str], str]) -> tuple[Mapping[str, Any], str]:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from llm_do.models.providers.model_names import path_from_root
 from llm_do.runtime.context.emission import live_step
+from llm_do.runtime.record.canonical_messages import canonical_text
 from llm_do.runtime.record.request_outcome import RequestOutcome
 from llm_do.runtime.record.results import Usage
-from llm_do.runtime.record.sent_request import SETUP, RequestReader, read_request
+from llm_do.runtime.record.sent_request import SETUP, RequestReader, read_request, request_key
 from llm_do.runtime.record.transport import Answer
 from llm_do.runtime.request.cost import is_free
 from llm_do.runtime.steps.step_log import replay_error
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from llm_do.runtime.context.budget import Reservation
     from llm_do.runtime.context.call_context import CallContext
     from llm_do.runtime.record.exchanges import RequestPlace
@@ -111,8 +115,18 @@ def request_step(
         return None
     if sent is None:  # exchanges aren't kept
         sent = read_request(durable.readers.setdefault((place.call_id, place.purpose), RequestReader()), request)
-    mark = {**durable.parts_of(sent.setup), "request": sent.key[:16]}
+    setup = _movable(sent.setup, ctx.run.root)
+    last = sent.digests[-1] if sent.digests else ""
+    key = sent.key if setup is sent.setup else request_key(canonical_text(setup), last)
+    mark = {**durable.parts_of(setup), "request": key[:16]}
     return RequestStep(ctx, durable, durable.log.numbered(_key(place)), request, sent, mark)
+
+
+def _movable(setup: Mapping[str, Any], root: Path) -> Mapping[str, Any]:
+    """A setup that is the same wherever the project's folder is: it may be moved before the run continues."""
+    model: str | list[str] = setup["model"]
+    found = path_from_root(model, root) if isinstance(model, str) else [path_from_root(each, root) for each in model]
+    return setup if found == model else {**setup, "model": found}
 
 
 def is_replayed(ctx: CallContext, place: RequestPlace) -> bool:

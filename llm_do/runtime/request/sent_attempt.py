@@ -77,7 +77,7 @@ class SentAttempt:
             self._sent,
             answer.outcome,
             self._begun,
-            time.time(),
+            max(time.time(), self._begun),
             answer.first_token,
             answer.partial,
             self._numbered(answer.outcome.response),

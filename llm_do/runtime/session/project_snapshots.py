@@ -29,6 +29,7 @@ from llm_do.project.flow_spec import every_agent
 from llm_do.project.project import Project
 from llm_do.runtime.record.store.store_writes import ProjectRow
 from llm_do.runtime.steps.sealed_secrets import Seal
+from llm_do.text.json_data import json_text
 
 __all__ = ["Snapshot", "file_digests", "link_snapshot", "take_snapshot"]
 
@@ -87,7 +88,7 @@ def take_snapshot(project: Project, secrets: Mapping[str, str]) -> Snapshot:
     if known is not None and known[0].digests == digests and known[1] == secrets:
         return known[0]
     digest = hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()
-    text = json.dumps({name: _to_text(data) for name, data in files.items()}, ensure_ascii=False)
+    text = json_text({name: _to_text(data) for name, data in files.items()})
     snapshot = Snapshot(digests, ProjectRow(digest, zlib.compress(Seal(secrets).close(text).encode(), 6)))
     _taken[project] = (snapshot, dict(secrets))
     return snapshot

@@ -9,6 +9,7 @@ from typing import Any
 
 from llm_do._startup.frozen import frozen
 from llm_do.runtime.steps.sealed_secrets import Seal
+from llm_do.text.json_data import json_text
 from llm_do.text.large_data.conversion import is_large, json_parts
 
 __all__ = ["RunBeginning"]
@@ -46,7 +47,7 @@ class RunBeginning:
         """The beginning as JSON text, which `from_text` reads."""
         names = ("entry", "input", "messages", "toolkits", "active", "options", "project", "unkept", "version", "deps")
         data = {name: getattr(self, name) for name in names}
-        return "".join(json_parts(data)) if is_large(data) else json.dumps(data, ensure_ascii=False)
+        return "".join(json_parts(data)) if is_large(data) else json_text(data)
 
     def sealed(self, seal: Seal) -> str:
         """The text without the secrets in it."""

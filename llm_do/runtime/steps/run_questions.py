@@ -20,6 +20,7 @@ from llm_do._startup.frozen import frozen
 from llm_do.concurrency.event_loops import cancel_and_wait
 from llm_do.errors import LlmDoError, RunTakenError, StoreError, UsageError
 from llm_do.runtime.record.store.stored_questions import WITHDRAWN, QuestionKind, QuestionRow
+from llm_do.text.json_data import json_text
 
 if TYPE_CHECKING:
     from llm_do.runtime.record.recording import Recording
@@ -146,7 +147,7 @@ class RunQuestions:
         return key
 
     def _text(self, data: Mapping[str, Any]) -> str:
-        return self._seal.close(json.dumps(data, ensure_ascii=False))
+        return self._seal.close(json_text(data))
 
     # -- asking
 

@@ -18,6 +18,7 @@ from llm_do.runtime.record.store.store_writes import LargeStep, StepKind, StepRo
 from llm_do.runtime.record.store.stored_questions import call_text
 from llm_do.runtime.steps.inner_calls import is_below
 from llm_do.runtime.steps.rehearsal import Rehearsal
+from llm_do.text.json_data import json_text
 from llm_do.text.large_data.conversion import is_large, json_parts
 
 __all__ = ["PATIENCE", "StepLog", "replay_error"]
@@ -239,7 +240,7 @@ class StepLog:
     def _row(self, key: str, kind: StepKind, data: Mapping[str, Any], *, done: bool) -> StepRow | LargeStep:
         if is_large(data):
             return LargeStep(key, kind, done, lambda: self._seal("".join(json_parts(data))))
-        return StepRow(key, kind, done, self._seal(json.dumps(data, ensure_ascii=False)))
+        return StepRow(key, kind, done, self._seal(json_text(data)))
 
     def _read(self, row: StepRow) -> Any:
         return json.loads(self._unseal(row.data))

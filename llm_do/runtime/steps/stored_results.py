@@ -20,6 +20,7 @@ from llm_do.runtime.record.results import (
     Usage,
     WarningRecord,
 )
+from llm_do.text.json_data import json_text
 from llm_do.text.large_data.conversion import is_large, json_parts
 
 __all__ = ["call_record", "failure", "is_large_result", "result_from_text", "result_text"]
@@ -34,7 +35,7 @@ def result_text(result: RunResult) -> str:
     """A result as JSON text, made in parts if it is large."""
     error = ErrorRecord.of(result.error).to_dict() if result.error is not None else None
     data = {**result.to_dict(), "error": error}
-    return "".join(json_parts(data)) if is_large_result(result) else json.dumps(data, ensure_ascii=False)
+    return "".join(json_parts(data)) if is_large_result(result) else json_text(data)
 
 
 def result_from_text(text: str) -> RunResult:

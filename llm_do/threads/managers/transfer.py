@@ -14,6 +14,7 @@ from llm_do.runtime.record.redaction import redactor
 from llm_do.runtime.record.store.store_writes import MessageRow
 from llm_do.runtime.record.stored_records import ThreadRecord
 from llm_do.runtime.record.thread_store import ThreadStore
+from llm_do.text.json_data import json_text
 from llm_do.threads.store.codec import message_of, message_text, state_text
 from llm_do.threads.store.thread_settings import check_new_config, config_data, config_from_data
 from llm_do.threads.store.tokens import new_token
@@ -39,11 +40,11 @@ async def export_thread(store: ThreadStore, record: ThreadRecord) -> list[str]:
         "created": record.created,
         "updated": record.updated,
     }
-    lines = [json.dumps(head, ensure_ascii=False)]
+    lines = [json_text(head)]
     for each in messages:
         data = {"type": "message", "id": each.id, "time": each.time, "run_id": each.run_id, "metadata": each.metadata}
         data["message"] = json.loads(message_text(each.message))
-        lines.append(json.dumps(data, ensure_ascii=False))
+        lines.append(json_text(data))
     return lines
 
 

@@ -26,6 +26,7 @@ from llm_do.runtime.record.stored_records import (
     ThreadRecord,
     ThreadTotals,
 )
+from llm_do.text.json_data import json_text
 from llm_do.threads.sql import rows
 from llm_do.threads.sql.database import Database
 from llm_do.threads.sql.durable import project_rows, question_rows
@@ -147,12 +148,12 @@ class SqlStore:
         """Save a thread with new messages; raise `ThreadConflict` if it has another revision."""
         now = time.time()
         texts = (
-            json.dumps(config_data(record.config), ensure_ascii=False),
+            json_text(config_data(record.config)),
             state_text(record.state, f"thread {record.id!r}"),
             state_text(record.toolkits, f"the toolkits of thread {record.id!r}"),
             record.head,
             json.dumps(record.branches),
-            json.dumps(record.carried, ensure_ascii=False),
+            json_text(record.carried),
             new_token(),
         )
 
@@ -365,7 +366,7 @@ class SqlStore:
     async def add_observation(self, observation: Observation) -> None:
         """Add an application's own entry, with an id of its own instead of a run's."""
         run = RunRecord(observation.run_id, "", "", observation.thread_id, observation.user_id, observation.time)
-        text = json.dumps(observation.data, ensure_ascii=False)
+        text = json_text(observation.data)
         row = EventRow(observation.seq, observation.time, observation.type, text)
         await self._write(lambda db: rows.insert_events(db, run, [row]))
 

@@ -71,7 +71,8 @@ class StoreFile:
             _lost.add(known)
             raise _log_error(self._path)
         raise LostStoreError(
-            f"{self._path} was deleted or replaced while it was in use; what this process has written since is lost",
+            f"{self._path} was moved, deleted or replaced while it was in use;"
+            " what this process has written since is lost",
             hint="Leave the store's folder alone while something runs. The next run uses the file that is there then.",
         )
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from llm_do.runtime.record.exchanges import Exchange, ModelFacts, RequestPlace
 from llm_do.runtime.record.store.store_writes import StoredObject
+from llm_do.text.json_data import json_text
 from llm_do.threads.store.codec import message_text
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def _object(body: str, links: Sequence[StoredObject] = ()) -> StoredObject:
 def setup_object(setup: Mapping[str, Any], facts: ModelFacts | None) -> StoredObject:
     """A setup as an object: its instructions and each of its tools are objects of their own."""
     rest = {name: value for name, value in setup.items() if name not in ("instructions", "tools")}
-    body = json.dumps({"setup": rest, "facts": asdict(facts) if facts is not None else None}, ensure_ascii=False)
+    body = json_text({"setup": rest, "facts": asdict(facts) if facts is not None else None})
     return _object(body, [data_object(setup["instructions"]), *map(data_object, setup["tools"])])
 
 

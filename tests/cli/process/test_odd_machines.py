@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -186,3 +187,43 @@ def test_a_python_without_docstrings_is_refused(tmp_path: Path) -> None:
 
     assert (ended.code, ended.out) == (2, "")
     assert "this Python has no docstrings (-OO, or PYTHONOPTIMIZE=2)" in ended.err
+
+
+NOT_UTF8 = os.fsdecode(b"desk\xff")
+
+
+def test_a_project_in_a_folder_whose_name_is_not_utf8_runs_in_every_way(tmp_path: Path) -> None:
+    root = write_project(tmp_path / NOT_UTF8, inputs='"a"\n"b"\n')
+    (root / os.fsdecode(b"more\xfe.py")).write_text("x = 1\n", encoding="utf-8")
+    ways = [["run", "x"], ["run", "x", "--thread", "t"], ["run", "x", "--durable"], ["map", ".", "inputs"]]
+
+    for args in ways:
+        ended = run_limited(args, root)
+        assert ended.code == 0, ended.err
+        assert "answer to" in ended.out
+
+
+def test_a_durable_run_that_fails_in_such_a_folder_keeps_its_error(tmp_path: Path) -> None:
+    root = write_project(tmp_path / NOT_UTF8, answers="- text: hi\n  expect: something else")
+    failed = run_limited(["run", "x", "--durable"], root)
+    (run_id,) = re.findall(r"run (\w+) is durable", failed.err)
+    again = run_limited(["resume", run_id], root)
+
+    assert (failed.code, again.code) == (7, 7)
+    assert "expects 'something else'" in failed.err
+    assert "expects 'something else'" in again.err
+
+
+@pytest.mark.parametrize("options", [[], ["--as-begun"]])
+def test_a_project_whose_folder_is_moved_continues_its_durable_runs(tmp_path: Path, options: list[str]) -> None:
+    answers = """
+        - tools: [{name: send, args: {to: bob}}]
+        - text: over
+    """
+    root = write_project(tmp_path / "before", answers)
+    waits = run_limited(["run", "x", "--durable"], root)
+    (run_id,) = re.findall(r"run (\w+) is durable", waits.err)
+    moved = root.rename(tmp_path / "after")
+    ended = run_limited(["resume", run_id, "--approve-all", *options], moved)
+
+    assert (waits.code, ended.code, ended.out) == (5, 0, "over\n"), ended.err

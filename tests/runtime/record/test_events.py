@@ -336,3 +336,28 @@ def test_the_result_of_a_call_says_what_was_decided_about_it_and_why() -> None:
 @pytest.mark.parametrize("kind", get_args(Event), ids=lambda kind: kind.type)
 def test_the_type_of_an_event_is_one_literal_for_type_checkers_too(kind: Any) -> None:
     assert get_type_hints(kind)["type"] == ClassVar[Literal[kind.type]]
+
+
+def test_a_clock_that_is_set_back_makes_no_event_earlier_and_no_run_shorter_than_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = time.time()
+
+    def set_back() -> str:
+        """Set the clock back by a day."""
+        monkeypatch.setattr("time.time", lambda: now - 86_400)
+        return "done"
+
+    store = memory_store()
+    runtime = runtime_of(
+        [agent("main", script([call("set_back")], "over"), tools=[set_back])], options={"store": store, "record": True}
+    )
+    log = heard(runtime)
+    result = carry_out(runtime)
+    record = asyncio.run(store.run(result.run_id))
+    times = [event.time for event in log.events]
+
+    assert times == sorted(times)
+    assert record is not None
+    assert record.finished is not None
+    assert record.finished >= record.started

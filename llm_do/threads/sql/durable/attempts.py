@@ -14,6 +14,7 @@ from llm_do.errors import UsageError
 from llm_do.runtime.record.store.opened_runs import OpenedRun, ResumedRun
 from llm_do.runtime.record.store.store_writes import StepRow
 from llm_do.runtime.record.stored_records import RunFilter, RunRecord, ThreadRecord
+from llm_do.text.json_data import json_text
 from llm_do.threads.sql import rows
 from llm_do.threads.sql.database import Database
 from llm_do.threads.sql.durable import question_rows
@@ -42,7 +43,7 @@ def begin_attempt(db: Database, run: RunRecord, beginning: str, opened: OpenedRu
         }
     db.execute(
         "UPDATE runs SET attempt = 1, beginning = ?, start = ? WHERE id = ?",
-        (beginning, json.dumps(start, ensure_ascii=False), run.id),
+        (beginning, json_text(start), run.id),
     )
 
 

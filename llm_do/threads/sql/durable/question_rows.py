@@ -12,6 +12,7 @@ from typing import Any
 
 from llm_do.errors import UsageError
 from llm_do.runtime.record.store.stored_questions import KeptAnswer, QuestionRow, in_flight_request
+from llm_do.text.json_data import json_text
 from llm_do.threads.sql.database import Database
 
 __all__ = ["answer", "ask_about_in_flight", "of_run", "pending", "write_questions"]
@@ -86,7 +87,7 @@ def ask_about_in_flight(db: Database, run_id: str) -> None:
         if key in known:
             continue
         number += 1
-        request = json.dumps({**in_flight_request(json.loads(data)), "step": step}, ensure_ascii=False)
+        request = json_text({**in_flight_request(json.loads(data)), "step": step})
         rows.append(QuestionRow(f"{run_id}.{number}", run_id, key, number, "in_flight", now, request))
     write_questions(db, rows)
 

@@ -12,6 +12,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, Tool
 from llm_do.runtime.record.histories import close_history
 from llm_do.runtime.record.store.store_writes import EventRow, MessageRow
 from llm_do.runtime.record.stored_records import RunRecord
+from llm_do.text.json_data import json_text
 from llm_do.text.output_text import output_text
 from llm_do.threads.sql import rows
 from llm_do.threads.sql.database import Database
@@ -44,7 +45,7 @@ def finish_killed(db: Database, run: RunRecord) -> None:
     turn, tip, state, user_state, toolkits = db.execute(
         "SELECT turn, tip, state, user_state, toolkits FROM runs WHERE id = ?", (run.id,)
     ).fetchone()
-    now = time.time()
+    now = max(time.time(), run.started)  # the clock may have been set back
     record = rows.thread_record(db, run.user_id, run.thread_id) if run.thread_id is not None else None
     if record is not None:
         head = close_tail(db, run, tip)
@@ -119,4 +120,4 @@ def _close_journal(db: Database, run: RunRecord, now: float) -> None:
     error = {"type": "RunInterruptedError", "message": _KILLED, "agent_path": base.get("path")}
     data = {"type": "run_failed", "seq": seq, "time": now, **{key: base[key] for key in kept if key in base}}
     data |= {"status": "interrupted", "error": error}
-    rows.insert_events(db, run, [EventRow(seq, now, "run_failed", json.dumps(data, ensure_ascii=False))])
+    rows.insert_events(db, run, [EventRow(seq, now, "run_failed", json_text(data))])

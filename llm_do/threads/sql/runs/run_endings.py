@@ -10,6 +10,7 @@ from typing import Any, cast
 from llm_do.errors import ThreadConflict
 from llm_do.runtime.record.store.store_writes import RunEnd
 from llm_do.runtime.record.stored_records import RunRecord
+from llm_do.text.json_data import json_text
 from llm_do.threads.sql import exchange_rows, rows
 from llm_do.threads.sql.database import Database
 from llm_do.threads.sql.durable import batch_rows
@@ -33,7 +34,7 @@ def finish(db: Database, run: RunRecord, ending: RunEnd) -> ThreadConflict | Non
         _keep_as_branch(db, run, ending)
         return clash
     if known is not None:
-        ended = {"status": ending.status, "finished": ending.time, "result": ending.result}
+        ended = {"status": ending.status, "finished": max(ending.time, run.started), "result": ending.result}
         write_batch_of(db, run, ending.batch, known, {**ended, **dict.fromkeys(rows.DRAFT)})
     if ending.turn is not None and run.thread_id is not None:
         db.execute(
@@ -115,4 +116,4 @@ def _merge(before: str | None, stored: str | None, now: str) -> str | None:
             merged[key] = is_now[0]
         else:
             merged.pop(key, None)
-    return json.dumps(merged, ensure_ascii=False)
+    return json_text(merged)
