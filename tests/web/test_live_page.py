@@ -226,7 +226,7 @@ def test_a_conversation_of_another_user_is_read_only(desk: Served, visit: Visit)
     run = ann.post("/api/runs", json={"entry": "shop", "input": "Tea?", "thread": "ann-1"}).json()["run_id"]
     ann.close()
     desk.ended(run)
-    page = visit("/threads?thread=ann-1&user=ann")
+    page = visit("/threads?thread=ann-1&user=ann&ref=mail")
     page.get_by_text("This is a conversation of ann").wait_for()
 
     assert page.get_by_role("button", name="Send").count() == 0

@@ -69,8 +69,8 @@ const server = {
 
   /** The list of conversations, or the one that the address names. */
   async threads() {
-    const query = new URLSearchParams(location.search), id = query.get("thread");
-    query.delete("thread");
+    const named = new URLSearchParams(location.search), id = named.get("thread");
+    const query = new URLSearchParams([...named].filter(([name]) => name === "project" || name === "user"));
     if (id !== null) return new Conversation(this, `/api/threads/${encodeURIComponent(id)}?${query}`).show();
     const [{ threads }, { projects }] = await Promise.all([ask("GET", "/api/threads?limit=200"), ask("GET", "/api/projects")]);
     document.title = "Conversations \u00b7 llm-do";
