@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["home_folder"]
+__all__ = ["find_home_folder", "home_folder"]
 
 
 def home_folder() -> Path:
@@ -28,3 +28,16 @@ def home_folder() -> Path:
     if not home.is_absolute():
         raise RuntimeError("there is no home folder: HOME is not an absolute path")
     return home
+
+
+def find_home_folder() -> Path | None:
+    """Return the home folder, or None if there is none, as for a user of a container whom no file of users names.
+
+    Example:
+        >>> find_home_folder() == home_folder()
+        True
+    """
+    try:
+        return home_folder()
+    except RuntimeError:
+        return None

@@ -14,10 +14,11 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
-from llm_do._home_folder import home_folder
+from llm_do._home_folder import find_home_folder
 from llm_do.concurrency.temporary_folders import temporary_folder
 from llm_do.errors import StoreError
 from llm_do.models.providers.model_names import expand_user
@@ -39,16 +40,26 @@ def configured_model() -> str | None:
 
 
 def cache_dir() -> Path:
-    """Return the folder for files that can be downloaded again; `LLM_DO_CACHE` overrides it."""
+    """Return the folder for files that can be downloaded again; `LLM_DO_CACHE` overrides it.
+
+    Raises:
+        StoreError: There is no home folder.
+    """
     if chosen := os.environ.get("LLM_DO_CACHE"):
         return expand_user(chosen)
     if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or str(home_folder() / "AppData" / "Local")
+        base = os.environ.get("LOCALAPPDATA") or str(_home() / "AppData" / "Local")
         return Path(base) / "llm-do" / "Cache"
     if sys.platform == "darwin":
-        return home_folder() / "Library" / "Caches" / "llm-do"
+        return _home() / "Library" / "Caches" / "llm-do"
     named = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (named if named.is_absolute() else home_folder() / ".cache") / "llm-do"
+    return (named if named.is_absolute() else _home() / ".cache") / "llm-do"
+
+
+def _home() -> Path:
+    if (home := find_home_folder()) is None:
+        raise StoreError("there is no home folder to keep downloaded files in", hint="set LLM_DO_CACHE to a folder")
+    return home
 
 
 def find_weights() -> Path | None:
@@ -56,9 +67,10 @@ def find_weights() -> Path | None:
     if chosen := configured_model():
         path = expand_user(chosen)
         return path if "://" not in chosen and os.path.isfile(path) else None
-    kept = cache_dir() / NAME
-    if _right_size(kept):
-        return kept
+    with suppress(StoreError):
+        kept = cache_dir() / NAME
+        if _right_size(kept):
+            return kept
     spec = find_spec(PACKAGE)  # looks for the package without importing it
     for folder in spec.submodule_search_locations or () if spec else ():
         if _right_size(Path(folder) / NAME):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from llm_do._bounded_files import open_ordinary
 from llm_do.errors import UsageError
-from llm_do.models.providers.model_names import PROVIDERS
+from llm_do.models.providers.model_names import PROVIDERS, expand_user
 
 __all__ = ["ENV_FILE", "keys_of", "read_variables", "with_variables"]
 
@@ -45,14 +45,14 @@ def read_variables(folder: Path | None, file: str | None = None) -> dict[str, st
             found |= _variables(stream.read(_LONGEST).decode("utf-8-sig"))
     if file is not None:
         try:
-            with Path(file).expanduser().open(encoding="utf-8-sig") as stream:  # it may be a pipe
+            with expand_user(file).open(encoding="utf-8-sig") as stream:  # it may be a pipe
                 found |= _variables(stream.read(_LONGEST))
         except OSError as error:
             raise UsageError(
                 f"the env file {file} can't be read: {error.strerror or error}",
                 hint="--env-file names a file of lines such as OPENAI_API_KEY=...",
             ) from error
-        except (ValueError, RuntimeError) as error:
+        except ValueError as error:
             raise UsageError(f"the env file {file} is not text in UTF-8", hint="Save it as UTF-8.") from error
     return found
 

@@ -51,8 +51,8 @@ class LinePrompt:
 class TerminalPrompt:
     """A line editor: history between sessions, completion, and messages of several lines.
 
-    Enter sends; Alt-Enter, or a backslash in front of Enter, begins another line. Ctrl-C empties the line, on an empty
-    one twice leaves.
+    Enter sends; Alt-Enter, or a backslash in front of Enter, begins another line. Ctrl-Z suspends the process. Ctrl-C
+    empties the line, on an empty one twice leaves.
 
     Args:
         mark: The prompt in front of the line.
@@ -98,6 +98,7 @@ class TerminalPrompt:
             prompt_continuation="  ",
             output=_output(),
             enable_open_in_editor=False,
+            enable_suspend=True,
         )
 
     async def read(self) -> str:

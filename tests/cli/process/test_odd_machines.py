@@ -227,3 +227,32 @@ def test_a_project_whose_folder_is_moved_continues_its_durable_runs(tmp_path: Pa
     ended = run_limited(["resume", run_id, "--approve-all", *options], moved)
 
     assert (waits.code, ended.code, ended.out) == (5, 0, "over\n"), ended.err
+
+
+# A user of a container whom no file of users names, without HOME.
+NO_HOME = "import os, pwd, sys\ndef unknown(*_): raise KeyError\npwd.getpwuid = unknown\nos.environ.pop('HOME', None)\n"
+
+
+def test_a_user_without_a_home_folder_runs_commands_and_sees_what_there_is(tmp_path: Path) -> None:
+    answers = """
+        - tools: [{name: shell, args: {command: ls}}]
+        - text: over
+    """
+    agent = "---\nname: main\nmodel: script:answers.yaml\ntoolsets: [shell_file_ops]\n---\nHelp.\n"
+    root = write_project(tmp_path / "project", answers, agent=agent)
+    without = [sys.executable, "-c", f"{NO_HOME}\nfrom llm_do.cli import main\nsys.exit(main())"]
+    variables = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "LLM_DO_CACHE"))
+
+    for args in (["run", "x", "--approve-all"], ["doctor"], ["models"], ["init", str(tmp_path / "new")]):
+        ended = subprocess.run(
+            [*without, *args],
+            cwd=root,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env=environment(LLM_DO_TRUST="1", **variables),
+        )
+        assert (ended.returncode, "itself failed" in ended.stderr, "raised" in ended.stderr) == (0, False, False), (
+            ended.stderr
+        )

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.cli_processes import run_many
+from tests.cli.cli_processes import LLM_DO, environment, run_many
 from tests.cli.cli_terminal import Screen
 
 ANSWERS = """
@@ -213,3 +214,30 @@ def test_save_writes_the_current_conversation(project: Callable[..., Path]) -> N
     assert texts["empty"] == ""
     assert "three" in texts["other"]
     assert "one" not in texts["other"]
+
+
+def test_ctrl_z_suspends_the_chat_and_what_was_typed_is_there_again(project: Callable[..., Path]) -> None:
+    import pexpect
+
+    command = shlex.join([*LLM_DO, "chat"])
+    shell = pexpect.spawn(
+        "bash",
+        ["--norc", "--noediting", "-i"],
+        cwd=str(project(ANSWERS)),
+        env=environment(LLM_DO_TRUST="1", TERM="xterm"),
+        encoding="utf-8",
+        timeout=30,
+    )
+    try:
+        shell.sendline(command)
+        shell.expect_exact(PROMPT)
+        shell.send("hel")
+        shell.expect_exact("hel")
+        shell.send("\x1a")
+        shell.expect_exact("Stopped")
+        shell.sendline("fg")
+        shell.expect_exact("hel")
+        shell.send("lo\r")
+        shell.expect_exact("first: hello")
+    finally:
+        shell.close(force=True)

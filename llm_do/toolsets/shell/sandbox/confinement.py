@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from llm_do._home_folder import home_folder
+from llm_do._home_folder import find_home_folder
 from llm_do._startup.frozen import frozen
 from llm_do.concurrency.temporary_folders import make_temporary_folder, remove_temporary_folder
 from llm_do.files.code_tree import CodeScan
@@ -145,7 +145,7 @@ def command_wall(root: Path, scan: CodeScan, sight: Sight, spec: SandboxSpec, *,
     # A program's own folder in the project can be read anyway, and made visible it couldn't be written.
     needed = [folder for folder in sight.visible if not folder.is_relative_to(real)]
     shown = [*needed, *named, real / FOLDER / "artifacts"]
-    more = [Path(os.path.realpath(real / Path(folder).expanduser())) for folder in spec.writable]
+    more = [Path(os.path.realpath(real / os.path.expanduser(folder))) for folder in spec.writable]  # noqa: PTH111
     if not scan.complete:
         return Wall(real, more, [real], hidden, shown, network, named)
     kept = _kept(real, scan, tuple(path.relative_to(real).as_posix() for path in more if real in path.parents))
@@ -229,8 +229,8 @@ def _below(root: Path, paths: Sequence[str]) -> list[Path]:
 
 def _home_secrets() -> list[Path]:
     """Return what may hold secrets in this person's home folder and in those that root could read, and the system's."""
-    homes = [home_folder(), *(Path("/home").glob("*") if os.geteuid() == 0 else ())]
-    found = [home / name for home in homes for name in _HOME_SECRETS]
+    homes = [find_home_folder(), *(Path("/home").glob("*") if os.geteuid() == 0 else ())]
+    found = [home / name for home in homes if home is not None for name in _HOME_SECRETS]
     with suppress(OSError):
         found.append(state_folder())
     return [path for path in (*found, *_SYSTEM_SECRETS) if path.exists()]

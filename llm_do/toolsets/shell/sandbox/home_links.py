@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from llm_do._home_folder import home_folder
+from llm_do._home_folder import find_home_folder
 
 __all__ = ["link_home", "named_in_home"]
 
@@ -19,12 +19,15 @@ _SETTINGS = (".gitconfig", ".config/git")
 
 def named_in_home(readable: Sequence[str]) -> list[Path]:
     """Return the paths of the home folder among what a project's commands may read."""
-    return [Path(path).expanduser() for path in readable if path.startswith("~/")]
+    home = find_home_folder()
+    return [home / path[2:] for path in readable if path.startswith("~/")] if home is not None else []
 
 
 def link_home(scratch: Path, named: Sequence[Path]) -> None:
     """Link from a home folder for commands to settings, and to the named paths of the person's own."""
-    home = home_folder()
+    home = find_home_folder()
+    if home is None:
+        return
     for path in (*(home / name for name in _SETTINGS), *named):
         if path.is_relative_to(home) and path.exists():
             link = scratch / path.relative_to(home)

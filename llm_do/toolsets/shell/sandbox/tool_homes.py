@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from llm_do._home_folder import home_folder
+from llm_do._home_folder import find_home_folder
 
 __all__ = ["tool_homes"]
 
@@ -32,9 +32,11 @@ _GO_PROXIES = "https://proxy.golang.org,direct"
 def tool_homes(*, network: bool) -> dict[str, str]:
     """Return variables for the folders that there are."""
     wanted = _HOMES if network else _HOMES | _WITHOUT_NETWORK
-    homes = {name: Path(os.environ.get(name) or home_folder() / folder) for name, folder in wanted.items()}
+    # Without a home folder, only what the environment names.
+    home = find_home_folder() or Path(os.devnull)
+    homes = {name: Path(os.environ.get(name) or home / folder) for name, folder in wanted.items()}
     found = {name: str(folder) for name, folder in homes.items() if folder.is_dir()}
-    modules = Path(os.environ.get("GOPATH") or home_folder() / "go") / _GO_MODULES
+    modules = Path(os.environ.get("GOPATH") or home / "go") / _GO_MODULES
     if modules.is_dir():
         proxies = os.environ.get("GOPROXY") or _GO_PROXIES
         found["GOPROXY"] = f"{modules.as_uri()},{proxies}"
