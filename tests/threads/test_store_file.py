@@ -224,3 +224,12 @@ def test_another_connection_may_come_and_go(tmp_path: Path) -> None:
     db.close()
     assert asyncio.run(store.threads())[0].length == 4
     done(store.aclose())
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the limit is that of SQLite on Unix")
+def test_a_path_that_is_too_long_for_sqlite_is_what_the_error_says(tmp_path: Path) -> None:
+    folder = tmp_path.joinpath(*["d" * 100] * 5)
+    folder.mkdir(parents=True)
+
+    with pytest.raises(StoreError, match=r"can't be opened: SQLite refuses a path as long as this, of \d+ bytes"):
+        asyncio.run(SqliteStore(folder / "state.db").threads())

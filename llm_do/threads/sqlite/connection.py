@@ -245,6 +245,9 @@ _DISK_FAULTS = {f"SQLITE_IOERR_{name}" for name in ("READ", "FSYNC", "DIR_FSYNC"
 """How SQLite calls what a lack of space doesn't explain."""
 
 
+_LONGEST_PATH = 504
+"""Bytes of a path that SQLite opens on Unix: 512 with the ending of a journal."""
+
 _FILES_OF_STORE = 5
 """The most files that SQLite has open for a store: the database, its log, the log's index, a journal, the folder."""
 
@@ -260,6 +263,12 @@ def _unopened(text: str, name: str) -> StoreError:
     finally:
         for number in opened:
             os.close(number)
+    size = len(os.fsencode(Path(name).absolute()))
+    if size > _LONGEST_PATH:
+        return StoreError(
+            f"{name} can't be opened: SQLite refuses a path as long as this, of {size} bytes",
+            hint="move the project to a folder with a shorter path, or keep the record in another file with --store",
+        )
     hint = "see that you may read and write the file, those beside it that begin with its name, and their folder"
     return StoreError(f"{name} can't be opened: {text}", hint=hint)
 
