@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.cli.cli_processes import run_forked, run_many
+from tests.cli.cli_processes import run_forked, run_many, write_project
 
 BROKEN = "---\nname: main\nmodle: x\n---\nHelp.\n"
 
@@ -63,3 +63,10 @@ def test_a_project_above_the_current_folder_is_named(project: Callable[..., Path
     assert {name: each.out or each.err for name, each in ended.items()} == dict.fromkeys(ended, "hello\n")
     assert ended["above"].err.startswith("project: ../../project.json\n")
     assert [name for name, each in ended.items() if "project:" in each.err] == ["above"]
+
+
+def test_a_folder_named_by_a_tilde_is_not_the_home_folder(tmp_path: Path) -> None:
+    write_project(tmp_path / "~")
+    ended = run_forked("run", "./~", "hello", cwd=tmp_path)
+
+    assert (ended.code, ended.out) == (0, "answer to hello\n"), ended.err

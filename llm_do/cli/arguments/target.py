@@ -125,10 +125,7 @@ def user_path(text: str) -> Path:
         >>> user_path("~no-such-user/notes").as_posix()
         '~no-such-user/notes'
     """
-    try:
-        return Path(text).expanduser()
-    except RuntimeError:
-        return Path(text)
+    return Path(os.path.expanduser(text))  # noqa: PTH111 (pathlib's takes `./~` for `~`, and raises)
 
 
 def _current(*, quiet: bool) -> ProjectLocation:
