@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from llm_do.concurrency.large_values import json_data
 from llm_do.errors import (
     InputError,
     ReplayError,
@@ -29,7 +30,6 @@ from llm_do.runtime.session.run_starts import new_run, run_again
 from llm_do.runtime.steps.run_beginning import RunBeginning
 from llm_do.runtime.steps.sealed_secrets import Seal
 from llm_do.runtime.steps.stored_results import result_text
-from llm_do.text.json_data import to_json_data
 
 if TYPE_CHECKING:
     from llm_do.project.project import Budget
@@ -105,7 +105,7 @@ class InputRuns:
             value = await entry_input(self._entry, json.loads(self._seal.open(claim.data)))
         except InputError as error:
             return await self._end(claim.run_id, error, "invalid")
-        beginning = replace(self._beginning, input=to_json_data(value)).to_text()
+        beginning = await replace(self._beginning, input=await json_data(value)).sealed(self._seal)
         run = new_run(self._session, claim.run_id, self._entry, budget=self._budget, deps=self._deps)
         inputs = RunInputs(self.batch.entry, None, {}, Durability(beginning, self._snapshot.row))
         try:

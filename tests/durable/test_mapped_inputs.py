@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
@@ -99,6 +101,17 @@ def test_the_same_batch_again_returns_what_was_recorded(start: Start) -> None:
     assert [each.to_dict() for each in again] == [each.to_dict() for each in first]
     assert [each.run_id for each in again] == ["letters-1", "letters-2"]
     assert len(asked(model)) == 2
+
+
+def test_a_secret_in_an_input_is_sealed_in_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACME_API_KEY", "sk-acme-0123456789")
+    runtime = runtime_with(tmp_path, script(echo))
+    assert outputs(runtime, ["use sk-acme-0123456789", "b"]) == ["re: use sk-acme-0123456789", "re: b"]
+    with closing(sqlite3.connect(store_path(tmp_path))) as db:
+        kept = "\n".join(db.iterdump())
+        (beginning,) = db.execute("SELECT beginning FROM runs WHERE beginning LIKE '%use %'").fetchone()
+    assert "sk-acme-0123456789" not in kept
+    assert "⟦secret ACME_API_KEY " in beginning
 
 
 def asked(model: Any) -> list[Any]:

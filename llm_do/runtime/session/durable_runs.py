@@ -24,7 +24,6 @@ from llm_do.runtime.session.run_options import RuntimeOptions
 from llm_do.runtime.steps.run_beginning import RunBeginning
 from llm_do.runtime.steps.sealed_secrets import Seal
 from llm_do.runtime.steps.stored_results import result_from_text
-from llm_do.text.large_data.conversion import is_large
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -134,9 +133,7 @@ async def begin_run(
         version("llm-do"),
         None if deps is None else type(deps).__qualname__,
     )
-    seal, large = Seal(redactor().secrets), is_large(data) or is_large(messages)
-    text = await run_in_worker(beginning.sealed, seal) if large else beginning.sealed(seal)
-    return text, snapshot.row
+    return await beginning.sealed(Seal(redactor().secrets)), snapshot.row
 
 
 def check_changes(project: Project, earlier: EarlierRun, *, accepts: bool) -> None:

@@ -8,6 +8,7 @@ from dataclasses import field
 from typing import Any
 
 from llm_do._startup.frozen import frozen
+from llm_do.concurrency.worker_threads import run_in_worker
 from llm_do.runtime.steps.sealed_secrets import Seal
 from llm_do.text.json_data import json_text
 from llm_do.text.large_data.conversion import is_large, json_parts
@@ -43,17 +44,20 @@ class RunBeginning:
     version: str = ""
     deps: str | None = None
 
-    def to_text(self) -> str:
-        """The beginning as JSON text, which `from_text` reads."""
+    def _text(self) -> str:
         names = ("entry", "input", "messages", "toolkits", "active", "options", "project", "unkept", "version", "deps")
         data = {name: getattr(self, name) for name in names}
         return "".join(json_parts(data)) if is_large(data) else json_text(data)
 
-    def sealed(self, seal: Seal) -> str:
-        """The text without the secrets in it."""
-        return seal.close(self.to_text())
+    async def sealed(self, seal: Seal) -> str:
+        """The beginning as JSON text without its secrets, which `from_text` reads once they are put back."""
+
+        def text() -> str:
+            return seal.close(self._text())
+
+        return await run_in_worker(text) if is_large(self.input) or is_large(self.messages) else text()
 
     @classmethod
     def from_text(cls, text: str) -> RunBeginning:
-        """The beginning that `to_text` wrote."""
+        """The beginning whose text `sealed` made, with its secrets put back."""
         return cls(**json.loads(text))
