@@ -9,6 +9,7 @@ from hypothesis import given, strategies as st
 
 from llm_do.text.large_data import replacement
 from llm_do.text.large_data.replacement import replace_matches
+from tests.support.tables import each_row
 
 
 def shown(found: re.Match[str]) -> str:
@@ -29,3 +30,13 @@ def test_a_match_of_any_length_is_found_by_its_beginning(text: str) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(replacement, "PIECE", 7)
         assert replace_matches(pattern, shown, text, 4) == pattern.sub(shown, text)
+
+
+@each_row("rest", ["....a", "..a..a", ".", "aaaa..........a"])
+def test_a_match_may_go_on_behind_what_it_cannot_end_with(rest: str) -> None:
+    pattern = re.compile("k:[a-z.]+[a-z]")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(replacement, "PIECE", 7)
+        for before in range(20):
+            text = f"{' ' * before}k:aa{rest}{' ' * 20}"
+            assert replace_matches(pattern, shown, text, 4) == pattern.sub(shown, text)

@@ -32,16 +32,18 @@ _SHORTEST = 8
 _LOGIN = re.compile(r"[a-z][a-z0-9+.-]*://([^/\s:@]*:([^/\s@]+)@)", re.IGNORECASE)
 """The user and password in a URL, such as a database's."""
 
-_QUOTE = r"(?:\\*[\"'])?"
+_QUOTE = r"(?:\\{0,256}[\"'])?"
+_SPACE = r"\s{0,1000}"
 _HEADER = re.compile(
-    rf"((?:proxy-)?authorization|x-api-key|api-key){_QUOTE}\s*[:=]\s*{_QUOTE}(?:(?:bearer|basic|token|digest|apikey)\s+)?"
+    rf"((?:proxy-)?authorization|x-api-key|api-key){_QUOTE}{_SPACE}[:=]{_SPACE}{_QUOTE}"
+    r"(?:(?:bearer|basic|token|digest|apikey)\s{1,1000})?"
     r"(?!\[redacted)[A-Za-z0-9._~+/=:-]{3,}[A-Za-z0-9_~+/=-]",
     re.IGNORECASE,
 )
 """A header and its value, in a header line, in JSON, or in JSON inside a JSON string."""
 
 _LONGEST_HEADER = 4096
-"""Characters by which a header is known to be one; its value may go on."""
+"""Characters by which a header is known to be one, as many as its spaces can be; its value may go on."""
 
 _BETWEEN = re.compile(rf"({_QUOTE})\s*[:=]\s*({_QUOTE})")
 """The separator between a header's name and its value."""
@@ -81,7 +83,7 @@ class Redactor:
             text = replace_matches(
                 self._values, lambda found: f"[redacted {self._names[found[0]]}]", text, self.longest
             )
-        if "uthorization" in text or "AUTHORIZATION" in text or "pi-" in text or "PI-" in text:
+        if _may_have_header(text):
             text = replace_matches(_HEADER, _without_value, text, _LONGEST_HEADER)
         return text
 
@@ -91,12 +93,19 @@ class Redactor:
         return self._names
 
     def safe_cut(self, text: str, cut: int) -> int:
-        """Return the last place up to `cut` where a text can be cut without cutting through a secret."""
+        """Return the last place up to `cut` where a text can be cut without cutting through a secret or a header."""
         cut = text.rfind("\n", 0, cut) + 1 or cut
-        for found in self._values.finditer(text) if self._values is not None else ():
-            if found.start() < cut < found.end():
-                return found.start()
+        patterns = (self._values, _HEADER if _may_have_header(text) else None)
+        found = [each.span() for pattern in patterns if pattern is not None for each in pattern.finditer(text)]
+        for start, end in sorted(found, reverse=True):
+            if start < cut < end:
+                cut = start
         return cut
+
+
+def _may_have_header(text: str) -> bool:
+    """Whether a search for headers may find one; nearly all texts have none."""
+    return "uthorization" in text or "AUTHORIZATION" in text or "pi-" in text or "PI-" in text
 
 
 def _forms(secret: str) -> set[str]:
@@ -178,6 +187,7 @@ class RedactedFile(io.RawIOBase):
         self._kept = redact.longest + _LONGEST_HEADER
         self._pieces: list[bytes] = []
         self._size = 0
+        self._least = self._most = 2 * self._kept + 65_536
 
     def writable(self) -> bool:
         """Whether it can be written: yes."""
@@ -194,12 +204,13 @@ class RedactedFile(io.RawIOBase):
     def _add(self, piece: bytes) -> None:
         self._pieces.append(piece)
         self._size += len(piece)
-        if self._size > 2 * self._kept + 65_536:
+        if self._size > self._most:
             text = self._text()
-            cut = self._redact.safe_cut(text, len(text) - self._kept)
+            cut = self._redact.safe_cut(text, max(len(text) - self._kept, 0))
             self._put(text[:cut])
             rest = text[cut:].encode("utf-8", "surrogateescape")
             self._pieces, self._size = [rest], len(rest)
+            self._most = max(self._least, 2 * len(rest))  # a header's value that goes on and on isn't cut
 
     def close(self) -> None:
         """Write the rest, and close the file."""

@@ -17,7 +17,7 @@ def replace_matches(pattern: re.Pattern[str], replace: Replace, text: str, longe
     """Return `pattern.sub(replace, text)`; a large text is searched in pieces.
 
     Args:
-        pattern: The pattern, which doesn't look at what is around a match.
+        pattern: The pattern, which doesn't look at what is around a match, and matches no empty text.
         replace: What a match becomes.
         text: The text.
         longest: The characters that are enough to tell a match; a longer one is found by its beginning.
@@ -35,15 +35,11 @@ def _replaced(pattern: re.Pattern[str], replace: Replace, text: str, longest: in
     start = 0
     while start < len(text):
         end, known = min(start + PIECE, len(text)), min(start + PIECE + longest, len(text))
-        at = start
-        for found in pattern.finditer(text, start, known):
-            if found.start() >= end:
-                break
-            if found.end() == known < len(text):  # it may go on
-                found = pattern.match(text, found.start()) or found
-            yield text[at : found.start()]
+        while (found := pattern.search(text, start, known)) is not None and found.start() < end:
+            # Matched again, as what is searched may end within it: it can't be seen whether it would go on.
+            found = pattern.match(text, found.start()) or found
+            yield text[start : found.start()]
             yield replace(found)
-            at = found.end()
-        end = max(end, at)
-        yield text[at:end]
-        start = end
+            start = found.end()
+        yield text[start:end]
+        start = max(start, end)

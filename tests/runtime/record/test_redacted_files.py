@@ -47,6 +47,18 @@ def test_a_secret_is_removed_wherever_it_stands(before: int, size: int, filler: 
     assert found == expected
 
 
+def test_a_header_is_removed_wherever_it_stands() -> None:
+    token = b"a" * 5_000 + b"." + b"b" * 4_000
+    for before in range(0, 140_000, 7_000):
+        data = b"x" * before + b' "Authorization": "Bearer ' + token + b'", ' + b"x " * 60_000
+        assert written(data, 8_192) == data.replace(b"Bearer " + token, b"[redacted]")
+
+
+def test_a_header_without_an_end_is_removed_in_one_piece() -> None:
+    data = b"x " * 60_000 + b"Authorization: Bearer " + b"A" * 5_000_000
+    assert written(data, 8192) == b"x " * 60_000 + b"Authorization: [redacted]"
+
+
 def test_bytes_that_are_no_text_are_kept() -> None:
     data = bytes(range(256)) * 1000
     assert written(data, 777, ACME_API_KEY=SECRET) == data
