@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,13 @@ from llm_do.runtime.record.results import messages_data
 from llm_do.runtime.record.store.store_writes import Batch
 from llm_do.runtime.record.store.stored_questions import KeptAnswer
 from llm_do.runtime.record.stored_records import Filter
+from llm_do.runtime.session import execution
+from llm_do.runtime.steps.stored_results import result_text
 from llm_do.threads import SqliteStore
 from tests.durable.scenarios import SCENARIOS, effects_of, runtime_for
 from tests.support.history import results_of
-from tests.support.runs import heard
+from tests.support.runs import agent, heard, runtime_of
+from tests.support.scripted import script
 
 FAILING = ("budget", "cancelled")
 """Scenarios that end with an error; what was in flight then depends on the time."""
@@ -311,3 +315,27 @@ def test_a_call_that_was_running_is_not_repeated_unless_a_person_says_so(tmp_pat
             assert any("whether it had an effect isn't known" in text for text in texts), texts
             return
     raise AssertionError("no tool was running at any of these places")
+
+
+def test_a_cancellation_while_a_large_result_is_written_is_raised_once_the_run_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def cancelled() -> list[str]:
+        loop = asyncio.get_running_loop()
+
+        def cancel_meanwhile(result: RunResult) -> str:
+            loop.call_soon_threadsafe(task.cancel)
+            time.sleep(0.05)
+            return result_text(result)
+
+        monkeypatch.setattr(execution, "result_text", cancel_meanwhile)
+        task = asyncio.ensure_future(runtime.execute("go"))
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await runtime.aclose()
+        return [run.status for run in await SqliteStore(store_path(tmp_path)).runs()]
+
+    runtime = runtime_of([agent("main", script("x" * 2_000_000))], root=tmp_path, options={"durable": True})
+    ear = heard(runtime)
+    assert asyncio.run(cancelled()) == ["completed"]
+    assert ear.types[-1] == "run_finished"

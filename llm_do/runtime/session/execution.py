@@ -269,16 +269,8 @@ class Execution:
             return stopped
         result, event = self._result(ctx, entry, outcome)
         if run.recording is not None:
-            converses = isinstance(entry, ConversationEntry)
             try:
-                await run.recording.finish(
-                    event,
-                    run.conversation if converses else (),
-                    toolkits=ctx.frame.turn.toolkits,
-                    active=ctx.frame.turn.active if converses else None,
-                    effects=_has_effects(run, entry) or error is not None,
-                    result=await _kept_result(result) if run.durable is not None else None,
-                )
+                await complete(self._save_end(ctx, entry, result, event))
             except ThreadConflict:
                 run.seq = event.seq
                 raise
@@ -299,6 +291,20 @@ class Execution:
         if run.recording is not None and result.status != "interrupted":  # someone waits for its end
             await run.recording.clean_up()
         return result
+
+    async def _save_end(self, ctx: CallContext, entry: Entry, result: RunResult, event: Event) -> None:
+        """Save how the run has ended; that of a durable run with its result."""
+        run, turn = self.run, ctx.frame.turn
+        assert run.recording is not None
+        converses = isinstance(entry, ConversationEntry)
+        await run.recording.finish(
+            event,
+            run.conversation if converses else (),
+            toolkits=turn.toolkits,
+            active=turn.active if converses else None,
+            effects=_has_effects(run, entry) or result.error is not None,
+            result=await _kept_result(result) if run.durable is not None else None,
+        )
 
     async def _stopped(self, ctx: CallContext, entry: Entry, outcome: RunOutcome) -> RunResult | None:
         """The result of an attempt at a durable run that stops without an end; None if the run has ended."""
@@ -376,7 +382,7 @@ async def _kept_result(result: RunResult) -> str:
     def text() -> str:
         return Seal(redactor().secrets).close(result_text(result))
 
-    return await complete(run_in_worker(text)) if is_large_result(result) else text()
+    return await run_in_worker(text) if is_large_result(result) else text()
 
 
 def _has_effects(run: RunState, entry: Entry) -> bool:
