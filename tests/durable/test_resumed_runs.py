@@ -339,3 +339,14 @@ def test_a_cancellation_while_a_large_result_is_written_is_raised_once_the_run_h
     ear = heard(runtime)
     assert asyncio.run(cancelled()) == ["completed"]
     assert ear.types[-1] == "run_finished"
+
+
+def test_a_run_that_continues_after_the_clock_was_set_back_makes_no_event_earlier(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asyncio.run(run_until("nested", tmp_path, 7, after=True))
+    now = time.time()
+    monkeypatch.setattr("time.time", lambda: now - 86_400)
+    asyncio.run(resumed("nested", tmp_path))
+    times = [each["time"] for each in asyncio.run(journal(tmp_path))]
+    assert times == sorted(times)

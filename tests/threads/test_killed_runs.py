@@ -9,6 +9,7 @@ import random
 import signal
 import sqlite3
 import threading
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -100,7 +101,9 @@ def test_one_thread_survives_many_kills(tmp_path: Path) -> None:
         check_after_kill(tmp_path, output, f"k{1000 + seed}")
 
 
-def test_results_recorded_before_the_kill_are_kept_and_open_calls_are_interrupted(tmp_path: Path) -> None:
+def kill_after_result(root: Path) -> Path:
+    """Copy the folder of a run whose quick tool has ended and whose slow one hasn't, as a kill leaves it."""
+
     @tool(approval="allow")
     async def quick() -> str:
         """Be quick."""
@@ -113,7 +116,7 @@ def test_results_recorded_before_the_kill_are_kept_and_open_calls_are_interrupte
         return "never"
 
     runtime = runtime_of(
-        [agent("main", script([call("slow", {}, "s"), call("quick", {}, "q")]), tools=[quick, slow])], root=tmp_path
+        [agent("main", script([call("slow", {}, "s"), call("quick", {}, "q")]), tools=[quick, slow])], root=root
     )
 
     async def until_written() -> None:
@@ -122,25 +125,42 @@ def test_results_recorded_before_the_kill_are_kept_and_open_calls_are_interrupte
         runtime.on("tool_result", lambda _: heard.set())
         task = asyncio.ensure_future(runtime.execute("go", thread_id="t"))
         await heard.wait()
-        store = state_file(tmp_path)
+        store = state_file(root)
         while not await store.observations(Filter(types=("tool_result",))):
             pass
         await store.aclose()
-        _copy(tmp_path, tmp_path / "after")
+        _copy(root, root / "after")
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         await runtime.aclose()
 
     asyncio.run(until_written())
-    on_thread(runtime_of([agent("main", script("fine"))], root=tmp_path / "after"), "and now?")
+    return root / "after"
 
-    messages = stored_messages(state_file(tmp_path / "after"))
+
+def test_results_recorded_before_the_kill_are_kept_and_open_calls_are_interrupted(tmp_path: Path) -> None:
+    root = kill_after_result(tmp_path)
+    on_thread(runtime_of([agent("main", script("fine"))], root=root), "and now?")
+
+    messages = stored_messages(state_file(root))
     strict(messages)
     assert [(call_id, outcome) for call_id, outcome, _ in results_of(messages)] == [
         ("s", "interrupted"),
         ("q", "success"),
     ]
     assert results_of(messages)[1][2] == "done quickly"
+
+
+def test_a_killed_run_ends_after_its_last_event_whatever_the_clock_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, now = kill_after_result(tmp_path), time.time()
+    monkeypatch.setattr("time.time", lambda: now - 86_400)
+    on_thread(runtime_of([agent("main", script("fine"))], root=root), "and now?")
+
+    last = asyncio.run(state_file(root).observations(Filter(types=("run_failed",))))[0]
+    events = asyncio.run(state_file(root).observations(Filter(run_id=last.run_id)))
+    assert [event.time for event in events] == sorted(event.time for event in events)
 
 
 def test_a_call_with_a_reused_id_does_not_get_the_earlier_calls_result(tmp_path: Path) -> None:

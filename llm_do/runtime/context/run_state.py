@@ -180,6 +180,10 @@ class RunState:
             **data,
         )
 
+    def continue_after(self, seq: int, time: float) -> None:
+        """Number the next event `seq`, and make none that is earlier than the last event of an earlier attempt."""
+        self.seq, self._last_time = seq, time
+
     def _next_time(self) -> float:
         """The time of the next event: a clock that is set back during the run makes none earlier than the last."""
         self._last_time = max(self._last_time, time.time())

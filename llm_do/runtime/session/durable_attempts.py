@@ -67,7 +67,7 @@ async def open_attempt(
     run.durable = durable = DurableRun(attempt, log, questions, activity, {} if resumed is None else resumed.emitted)
     durable.begin_states(to_json_data(run.thread.state), to_json_data(run.user.state))
     if resumed is not None:
-        run.seq = resumed.next_seq
+        run.continue_after(resumed.next_seq, resumed.stopped)
         run.warnings.extend(WarningRecord(message, path) for message, path in resumed.warnings)
     return recording
 

@@ -45,7 +45,8 @@ def finish_killed(db: Database, run: RunRecord) -> None:
     turn, tip, state, user_state, toolkits = db.execute(
         "SELECT turn, tip, state, user_state, toolkits FROM runs WHERE id = ?", (run.id,)
     ).fetchone()
-    now = max(time.time(), run.started)  # the clock may have been set back
+    last = db.execute("SELECT max(time) FROM events WHERE run = ?", (run.id,)).fetchone()[0]
+    now = max(time.time(), run.started, last or 0.0)  # the clock may have been set back
     record = rows.thread_record(db, run.user_id, run.thread_id) if run.thread_id is not None else None
     if record is not None:
         head = close_tail(db, run, tip)
