@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["find_home_folder", "home_folder"]
+__all__ = ["account_folder", "find_home_folder", "home_folder"]
 
 
 def home_folder() -> Path:
@@ -21,13 +21,24 @@ def home_folder() -> Path:
     """
     home = Path.home()
     if not home.is_absolute():
-        with suppress(ImportError, KeyError):
-            import pwd
-
-            home = Path(pwd.getpwuid(os.getuid()).pw_dir)
+        home = account_folder() or home
     if not home.is_absolute():
         raise RuntimeError("there is no home folder: HOME is not an absolute path")
     return home
+
+
+def account_folder() -> Path | None:
+    """Return the home folder that the user's account names, whatever `HOME` says; None if no account is known.
+
+    Example:
+        >>> account_folder() != Path()
+        True
+    """
+    with suppress(ImportError, KeyError):
+        import pwd
+
+        return Path(pwd.getpwuid(os.getuid()).pw_dir)
+    return None
 
 
 def find_home_folder() -> Path | None:

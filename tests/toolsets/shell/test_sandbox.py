@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pwd
 import shutil
 import socket
 import sys
@@ -201,6 +202,23 @@ def test_a_named_secret_of_the_home_folder_is_found_in_that_of_commands(
     assert found["stdout"] == f".kube/config\n.docker/config.json\n{settings}"
     hidden = sh(root, f"cat {home}/.aws/*; echo evil > {home}/.kube/config; echo evil > ~/.kube/config", sandbox=spec)
     assert (hidden["stdout"], (home / ".kube/config").read_text()) == ("", ".kube/config\n")
+
+
+@pytest.mark.parametrize("elsewhere", ["", "other", None])
+def test_secrets_of_the_accounts_home_folder_are_hidden_whatever_home_says(
+    backend: str, root: Path, monkeypatch: pytest.MonkeyPatch, elsewhere: str | None
+) -> None:
+    home = root.parent / "account"
+    for name in (".aws/credentials", "notes.txt"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text(f"{name}\n")
+    account = pwd.struct_passwd(("me", "x", os.getuid(), 0, "", str(home), "/bin/sh"))
+    monkeypatch.setattr("pwd.getpwuid", lambda _: account)
+    if elsewhere is None:
+        monkeypatch.delenv("HOME", raising=False)
+    else:
+        monkeypatch.setenv("HOME", elsewhere and str(root.parent / elsewhere))
+    assert ".aws" not in sh(root, f"cat {home}/.aws/credentials")["stdout"]
 
 
 def test_declared_folders_can_be_written(backend: str, root: Path) -> None:

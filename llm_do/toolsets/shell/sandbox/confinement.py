@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from llm_do._home_folder import find_home_folder
+from llm_do._home_folder import account_folder, find_home_folder
 from llm_do._startup.frozen import frozen
 from llm_do.concurrency.temporary_folders import make_temporary_folder, remove_temporary_folder
 from llm_do.files.code_tree import CodeScan
@@ -229,8 +229,9 @@ def _below(root: Path, paths: Sequence[str]) -> list[Path]:
 
 def _home_secrets() -> list[Path]:
     """Return what may hold secrets in this person's home folder and in those that root could read, and the system's."""
-    homes = [find_home_folder(), *(Path("/home").glob("*") if os.geteuid() == 0 else ())]
-    found = [home / name for home in homes if home is not None for name in _HOME_SECRETS]
+    # A program may be started with another HOME; what is in that of the account is as secret.
+    homes = [find_home_folder(), account_folder(), *(Path("/home").glob("*") if os.geteuid() == 0 else ())]
+    found = [home / name for home in dict.fromkeys(homes) if home is not None for name in _HOME_SECRETS]
     with suppress(OSError):
         found.append(state_folder())
     return [path for path in (*found, *_SYSTEM_SECRETS) if path.exists()]
