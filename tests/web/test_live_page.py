@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -148,6 +149,8 @@ def test_two_runs_are_chosen_and_compared(desk: Served, visit: Visit) -> None:
 
     page.get_by_text("request 1 of shop").wait_for()
     assert "input changed" in page.locator("#home").inner_text()
+    again = visit(f"/compare?{urlsplit(page.url).query}&ref=mail")
+    again.get_by_text("request 1 of shop").wait_for()
 
 
 def test_a_conversation_is_continued_from_its_run(desk: Served, visit: Visit) -> None:

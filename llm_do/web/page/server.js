@@ -14,6 +14,9 @@ async function ask(method, path, body) {
 const UNENDED = new Set(["running", "stopped", "suspended"]);
 const runPath = (id, base = "") => `${base}/runs/${encodeURIComponent(id)}`;
 
+/** These parameters of the page's address; others may have been added to it, and the interface refuses what it doesn't have. */
+const addressed = (...names) => new URLSearchParams([...new URLSearchParams(location.search)].filter(([name]) => names.includes(name)));
+
 const server = {
   async start() {
     page.start(null);
@@ -62,16 +65,15 @@ const server = {
   },
 
   async compare() {
-    const data = await ask("GET", `/api/compare${location.search}`);
+    const data = await ask("GET", `/api/compare?${addressed("first", "second")}`);
     document.getElementById("title").replaceChildren(el("h1", {}, "Two runs"));
     this.list(comparison(data));
   },
 
   /** The list of conversations, or the one that the address names. */
   async threads() {
-    const named = new URLSearchParams(location.search), id = named.get("thread");
-    const query = new URLSearchParams([...named].filter(([name]) => name === "project" || name === "user"));
-    if (id !== null) return new Conversation(this, `/api/threads/${encodeURIComponent(id)}?${query}`).show();
+    const id = new URLSearchParams(location.search).get("thread");
+    if (id !== null) return new Conversation(this, `/api/threads/${encodeURIComponent(id)}?${addressed("project", "user")}`).show();
     const [{ threads }, { projects }] = await Promise.all([ask("GET", "/api/threads?limit=200"), ask("GET", "/api/projects")]);
     document.title = "Conversations \u00b7 llm-do";
     document.getElementById("title").replaceChildren(el("h1", {}, projects.map((each) => each.name).join(", ")));
