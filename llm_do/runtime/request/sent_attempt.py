@@ -71,14 +71,16 @@ class SentAttempt:
             failure = RequestFailure("CancelledError", "the request was cancelled before its answer was complete")
             answer = Answer(RequestOutcome(usage, failure=failure), partial)
         own, settings = self._request.own_settings, self._request.settings
+        # The clock may have been set back meanwhile.
+        first = None if answer.first_token is None else max(answer.first_token, self._begun)
         exchange = Exchange(
             self._place,
             model,
             self._sent,
             answer.outcome,
             self._begun,
-            max(time.time(), self._begun),
-            answer.first_token,
+            max(time.time(), first or self._begun),
+            first,
             answer.partial,
             self._numbered(answer.outcome.response),
             settings.get("max_tokens") if own is not None and settings is not None else None,

@@ -361,3 +361,21 @@ def test_a_clock_that_is_set_back_makes_no_event_earlier_and_no_run_shorter_than
     assert record is not None
     assert record.finished is not None
     assert record.finished >= record.started
+
+
+def test_a_clock_that_is_set_back_while_a_model_thinks_makes_no_answer_come_before_its_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = time.time()
+
+    def think(messages: object, info: object) -> str:
+        monkeypatch.setattr("time.time", lambda: now - 86_400)
+        return "over"
+
+    store = memory_store()
+    runtime = runtime_of([agent("main", script(think))], options={"store": store, "record": True})
+    runtime.on("text", lambda _: None)
+    (exchange,) = asyncio.run(store.exchanges(carry_out(runtime).run_id))
+
+    assert exchange.first_token is not None
+    assert exchange.begun <= exchange.first_token <= exchange.ended
