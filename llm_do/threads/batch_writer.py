@@ -92,11 +92,14 @@ class BatchWriter:
             await _wait_in(self._current)
 
     async def stop(self) -> None:
-        """Wait until nothing is being written; what is queued stays queued."""
+        """Wait until nothing is being written; what is queued stays queued, and nobody waits for it any more."""
         self._queued = False
         self._stop_timer()
         while self._task is not None and not self._task.done():
             await asyncio.shield(self._task)
+        waiters, self._current, self._next = [*self._current, *self._next], [], []
+        for waiter in waiters:
+            _settle(waiter, _ended())
 
     async def _write(self) -> None:
         self._stop_timer()
@@ -143,6 +146,13 @@ def _unexpected(error: Exception) -> StoreError:
     return StoreError(
         f"what has happened can't be stored: {exception_text(error)}",
         hint="return only values that a store can hold from tools and hooks",
+    )
+
+
+def _ended() -> StoreError:
+    return StoreError(
+        "the run ended while one of its calls was still going on",
+        hint="Await every call before the code that makes it returns.",
     )
 
 

@@ -13,12 +13,15 @@ from typing import Any
 import pytest
 
 from llm_do import Runtime
+from llm_do.concurrency.run_end import RunEndSignal
 from llm_do.errors import RunInterruptedError, RunTakenError, StoreError, UsageError
 from llm_do.runtime.record.store.store_writes import Batch, RunEnd
+from llm_do.runtime.session.entries import FunctionEntry
 from llm_do.threads import SqliteStore
 from tests.durable.scenarios import effects_of, runtime_for
 from tests.durable.test_resumed_runs import StoppingStore, journal, resumed, store_path
-from tests.support.runs import project_of
+from tests.support.runs import agent, project_of
+from tests.support.scripted import script
 
 PAGE = Path(__file__).parents[2] / "docs" / "design" / "durable-runs.md"
 
@@ -239,3 +242,33 @@ def test_a_function_that_was_running_is_asked_about(returns: Any, tmp_path: Path
             asyncio.run(go("c", "done"))
         assert "what it returned is lost" in str(asyncio.run(go("d", "lost")).error)
     assert file.read_text().split() == ["a", "a", "b", "c", *(["d"] if returns else [])]
+
+
+class SlowStore(SqliteStore):
+    """A store on a slow disk."""
+
+    async def write(self, batch: Batch) -> None:
+        await asyncio.sleep(0.05)
+        await super().write(batch)
+
+
+def test_a_call_that_outlives_the_code_that_made_it_does_not_wait_for_ever(tmp_path: Path) -> None:
+    calls: list[asyncio.Task[Any]] = []
+
+    async def main(input: str, ctx: Any) -> str:
+        calls.append(asyncio.create_task(ctx.call("helper", input)))
+        await asyncio.sleep(0.01)
+        return "done"
+
+    async def go() -> None:
+        store = SlowStore(store_path(tmp_path))
+        project = project_of([agent("main", "test"), agent("helper", script("hi"))], root=tmp_path)
+        runtime = Runtime(project, store=store, durable=True)
+        result = await runtime.execute("go", entry=FunctionEntry(main, "main"))
+        assert (result.status, result.output) == ("completed", "done")
+        with pytest.raises(RunEndSignal, match="the run ended while one of its calls was still going on"):
+            await asyncio.wait_for(calls[0], 10)
+        await runtime.aclose()
+        await store.aclose()
+
+    asyncio.run(go())
