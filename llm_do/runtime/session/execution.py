@@ -270,7 +270,9 @@ class Execution:
         result, event = self._result(ctx, entry, outcome)
         if run.recording is not None:
             try:
-                await complete(self._save_end(ctx, entry, result, event))
+                saving = self._save_end(ctx, entry, result, event)
+                # What a durable run has come to may be written in a worker thread first, which isn't cut short either.
+                await (complete(saving) if run.durable is not None else saving)
             except ThreadConflict:
                 run.seq = event.seq
                 raise
