@@ -124,8 +124,10 @@ def _of_system(error: OSError) -> Limit | None:
 def _is_memory_limited() -> bool:
     try:
         import resource
-    except ImportError:  # Windows
+    except ModuleNotFoundError:  # Windows
         return False
+    except (ImportError, MemoryError, SystemError):  # there isn't enough memory to load it either
+        return True
     return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
 
 

@@ -50,6 +50,23 @@ def test_a_lack_of_memory_is_what_the_error_says(tmp_path: Path, command: list[s
     assert ended.err.startswith("error: there isn't enough memory. Close other programs, or raise the limit: `ulimit ")
 
 
+def test_native_code_that_fails_without_a_reason_lacks_memory_where_there_is_none_to_look_up_the_limit() -> None:
+    code = (
+        "import sys\n"
+        "class Full:\n"
+        "    def find_spec(self, name, *rest):\n"
+        "        if name == 'resource':\n"
+        "            raise ImportError('resource.so: failed to map segment from shared object')\n"
+        "sys.modules.pop('resource', None)\n"
+        "sys.meta_path.insert(0, Full())\n"
+        "from llm_do._machine_limits import find_limit\n"
+        "print(find_limit(SystemError('error return without exception set')))"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout
+
+    assert "enough memory" in said
+
+
 def test_native_code_that_fails_without_a_reason_lacks_memory_only_where_that_is_limited() -> None:
     code = (
         "from llm_do._machine_limits import find_limit\n"
