@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import errno
 import json
-from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
 import pytest
-from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
-from llm_do import CallContext, Project, RunResult, Runtime
+from llm_do import Project, RunResult, Runtime
 from llm_do.project.faults import find_fault
 from llm_do.threads import ObservationManager, memory_store
 from tests.cli.cli_processes import run_forked
-from tests.support.history import results_of
 from tests.support.runs import Heard, agent, carry_out, heard, runtime_of
 from tests.support.scripted import call, script
 from tests.support.tables import each_row
@@ -343,125 +339,3 @@ def test_the_command_line_prints_the_fault(tmp_path: Path, debug: bool) -> None:
     assert "error: add raised KeyError: 'x' (main, tools.py:2)." in ended.err
     assert ("Traceback" in ended.err) is debug
     assert ("return {}['x']  # here" in ended.err) is debug
-
-
-def mistyped(x: "Nope") -> str:  # type: ignore[name-defined] # noqa: F821, UP037
-    """Its annotation names nothing."""
-    return ""
-
-
-def no_address(ctx: object) -> AbstractToolset[Any]:
-    raise KeyError("no address")
-
-
-class Unlisted(FunctionToolset[Any]):
-    """A toolset that can't say what it has."""
-
-    async def get_tools(self, ctx: Any) -> Any:
-        raise KeyError("no list")
-
-
-async def calls_mistyped(input: object, ctx: CallContext) -> object:
-    return await ctx.call("mistyped", {"x": 1})
-
-
-async def calls_a_toolset(input: object, ctx: CallContext) -> object:
-    return await ctx.call("kit::go", {"x": 1})
-
-
-UNBUILT: dict[str, tuple[Callable[[], Runtime], str]] = {
-    "a function": (
-        lambda: runtime_of([agent("main", script("x"), tools=[mistyped])]),
-        "agent 'main' can't be built: the tool 'mistyped': NameError: name 'Nope' is not defined",
-    ),
-    "a name": (
-        lambda: runtime_of([agent("main", script("x"), tools=["odd"])], tools={"odd": mistyped}),
-        "agent 'main' can't be built: the tool 'odd': NameError: name 'Nope' is not defined",
-    ),
-    "a tool among toolsets": (
-        lambda: runtime_of([agent("main", script("x"), toolsets=["odd"])], tools={"odd": mistyped}),
-        "agent 'main' can't be built: the tool 'odd': NameError: name 'Nope' is not defined",
-    ),
-    "a factory": (
-        lambda: runtime_of([agent("main", script("x"), toolsets=[no_address])]),
-        "the toolset 'no_address' can't be made: KeyError: 'no address'",
-    ),
-    "a toolset": (
-        lambda: runtime_of([agent("main", script("x"), toolsets=["kit"])], toolsets={"kit": Unlisted()}),
-        "the toolset 'kit' can't list its tools: KeyError: 'no list'",
-    ),
-    "a function that code calls": (
-        lambda: runtime_of([], calls_mistyped, tools={"mistyped": mistyped}),
-        "the tool 'mistyped' can't be built: NameError: name 'Nope' is not defined",
-    ),
-    "a toolset that code calls": (
-        lambda: runtime_of([], calls_a_toolset, toolsets={"kit": Unlisted()}),
-        "the toolset 'kit' can't list its tools: KeyError: 'no list'",
-    ),
-}
-
-
-@each_row("kind", UNBUILT)
-def test_a_tool_or_a_toolset_that_cannot_be_built_is_named_with_its_place(kind: str) -> None:
-    make, message = UNBUILT[kind]
-    (record,) = carry_out(make()).errors
-
-    assert record.message == message
-    assert record.agent_path in ("main", "calls_mistyped", "calls_a_toolset")
-    assert record.file is not None
-    assert record.file.endswith("test_project_faults.py")
-
-
-def threadless(a: int = 0) -> int:
-    """Add."""
-    raise RuntimeError("can't start new thread")
-
-
-def full(input: object, ctx: CallContext) -> int:
-    raise ValueError("not saved") from OSError(errno.ENOSPC, "No space left on device", "kept.txt")
-
-
-def failing_hook(agent: object) -> None:
-    raise MemoryError
-
-
-LACKING: dict[str, tuple[Callable[[], Runtime], str, str]] = {
-    "a tool": (
-        lambda: runtime_of([agent("main", script(call("threadless"), "fin"), tools=[threadless])]),
-        "no more processes or threads can be started",
-        "End other processes",
-    ),
-    "a tool whose failure ends the run": (
-        lambda: runtime_of(
-            [agent("main", script(call("threadless"), "fin"), tools=[threadless])], on_tool_error="raise"
-        ),
-        "no more processes or threads can be started",
-        "End other processes",
-    ),
-    "an entry": (lambda: runtime_of([], full), "kept.txt: no space is left on the disk", "Free some space."),
-    "a hook": (
-        lambda: runtime_of([agent("main", script("x"), hooks=[("start", failing_hook)])]),
-        "there isn't enough memory",
-        "Close other programs",
-    ),
-}
-
-
-@each_row("kind", LACKING)
-def test_nobody_is_blamed_for_what_the_machine_lacks(kind: str) -> None:
-    make, message, hint = LACKING[kind]
-    (record,) = carry_out(make()).errors
-
-    assert (record.message, record.file) == (message, None)
-    assert record.hint is not None
-    assert record.hint.startswith(hint)
-
-
-def test_a_model_reads_what_the_machine_lacks() -> None:
-    result = carry_out(runtime_of([agent("main", script(call("threadless"), "fin"), tools=[threadless])]))
-
-    assert results_of(result.messages)[0][2] == "no more processes or threads can be started"
-
-
-def test_a_file_that_would_block_is_the_projects_own_matter() -> None:
-    assert find_fault(BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")).limit is None
