@@ -12,6 +12,8 @@ nothing.
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 import re
 import signal
@@ -47,7 +49,10 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["TERM"] = "xterm"
     # Tests trust what they write; those of trust itself remove this.
     os.environ["LLM_DO_TRUST"] = "1"
-    if not hasattr(config, "workerinput"):
+    if hasattr(config, "workerinput"):
+        # To free all objects of a worker one by one takes a second. What is registered later runs before this.
+        atexit.register(os._exit, 0)
+    else:
         session_folder.make()
     tempfile.tempdir = os.environ["TMPDIR"]
     os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="state-", dir=os.environ["TESTS_FOLDER"])
@@ -91,6 +96,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fail if llm-do has left a temporary folder, once the workers have ended."""
+    gc.collect()  # a project that was linked from such a folder removes it
     if not hasattr(session.config, "workerinput") and (left := session_folder.left_by_llm_do()):
         reporter = session.config.pluginmanager.get_plugin("terminalreporter")
         if reporter is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import sys
 import tempfile
 from pathlib import Path
 
@@ -22,8 +23,7 @@ def test_temporary_files_of_this_process_and_its_children_are_in_the_folder_of_t
 def test_a_folder_that_llm_do_leaves_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(session_folder, "_PATIENCE", 0)
-    monkeypatch.setattr("sys.modules", {})  # commands of other tests keep their folder
-    monkeypatch.setattr("gc.collect", lambda: 0)  # no project was linked from this one
+    monkeypatch.delitem(sys.modules, "llm_do.toolsets.shell.sandbox.confinement", raising=False)  # others keep theirs
     (tmp_path / "tmpabc").mkdir()
     assert session_folder.left_by_llm_do() == []
     folder = make_temporary_folder("notes", tmp_path)

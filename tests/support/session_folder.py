@@ -6,7 +6,6 @@ It goes with the session; that of a session that was killed goes with the next o
 from __future__ import annotations
 
 import fcntl
-import gc
 import os
 import shutil
 import sys
@@ -47,7 +46,6 @@ def remove() -> None:
 
 def left_by_llm_do() -> list[str]:
     """Return the names of llm-do's own folders that are still there when all processes have had time to end."""
-    gc.collect()  # a project that was linked from such a folder removes it
     if (confinement := sys.modules.get("llm_do.toolsets.shell.sandbox.confinement")) is not None:
         confinement.remove_scratch_folders()
     deadline = time.monotonic() + _PATIENCE

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.cli_processes import LLM_DO, REPOSITORY, Ended, environment, write_project
+from tests.cli.cli_processes import LLM_DO, REPOSITORY, Ended, environment, run_forked, write_project
 from tests.cli.process.import_forks import run_with_faults
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of a process are Linux's here")
@@ -91,6 +91,7 @@ LIMITS = {
 }
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("module", ["typer", "llm_do.cli.commands.run", "llm_do.assembly"])
 def test_what_a_machine_lacks_is_what_the_error_says(tmp_path: Path, module: str) -> None:
     faults = {error: f"import errno, os\nraise {error}" for error in LIMITS}
@@ -109,6 +110,7 @@ def test_an_incomplete_installation_is_what_the_error_says(tmp_path: Path) -> No
     assert ended.err == ("error: llm-do can't be started: ImportError: no module x. Is the installation complete?\n")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("command", "number"), [("run", 6), ("run", 7), ("run", 8), ("check", 5), ("check", 6)])
 def test_too_few_open_files_are_what_the_error_says(tmp_path: Path, command: str, number: int) -> None:
     args = [command, "x"] if command == "run" else [command]
@@ -150,6 +152,7 @@ IN_CURRENT_FOLDER = "---\nname: main\nmodel: script:answers.yaml\ntoolsets: [fil
 DELETED = "error: the current folder has been deleted. Change to a folder that exists.\n"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("program", [LLM_DO, MODULE])
 @pytest.mark.parametrize(
     ("args", "code", "text"),
@@ -170,6 +173,7 @@ def test_a_deleted_current_folder_is_what_the_error_says(
     assert ended.err.startswith(text)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("args", [["--help"], ["--version"], ["run", "--help"], ["--show-completion", "bash"]])
 def test_help_that_cannot_be_printed_says_so(tmp_path: Path, args: list[str]) -> None:
     with Path("/dev/full").open("w") as full:
@@ -214,17 +218,16 @@ def test_a_project_in_a_folder_whose_name_is_not_utf8_runs_in_every_way(tmp_path
     (root / os.fsdecode(b"more\xfe.py")).write_text("x = 1\n", encoding="utf-8")
     ways = [["run", "x"], ["run", "x", "--thread", "t"], ["run", "x", "--durable"], ["map", ".", "inputs"]]
 
-    for args in ways:
-        ended = run_limited(args, root)
+    for ended in (run_limited(ways[0], root), *(run_forked(*args, cwd=root) for args in ways[1:])):
         assert ended.code == 0, ended.err
         assert "answer to" in ended.out
 
 
 def test_a_durable_run_that_fails_in_such_a_folder_keeps_its_error(tmp_path: Path) -> None:
     root = write_project(tmp_path / NOT_UTF8, answers="- text: hi\n  expect: something else")
-    failed = run_limited(["run", "x", "--durable"], root)
+    failed = run_forked("run", "x", "--durable", cwd=root)
     (run_id,) = re.findall(r"run (\w+) is durable", failed.err)
-    again = run_limited(["resume", run_id], root)
+    again = run_forked("resume", run_id, cwd=root)
 
     assert (failed.code, again.code) == (7, 7)
     assert "expects 'something else'" in failed.err
@@ -238,10 +241,10 @@ def test_a_project_whose_folder_is_moved_continues_its_durable_runs(tmp_path: Pa
         - text: over
     """
     root = write_project(tmp_path / "before", answers)
-    waits = run_limited(["run", "x", "--durable"], root)
+    waits = run_forked("run", "x", "--durable", cwd=root)
     (run_id,) = re.findall(r"run (\w+) is durable", waits.err)
     moved = root.rename(tmp_path / "after")
-    ended = run_limited(["resume", run_id, "--approve-all", *options], moved)
+    ended = run_forked("resume", run_id, "--approve-all", *options, cwd=moved)
 
     assert (waits.code, ended.code, ended.out) == (5, 0, "over\n"), ended.err
 
