@@ -23,6 +23,7 @@ from llm_do._startup.frozen import frozen
 from llm_do.errors import ContextValidationError, EntryError, LlmDoError, ToolError
 from llm_do.text.exception_text import exception_text
 from llm_do.text.json_data import NotDataError
+from llm_do.text.surrogates import replace_surrogates
 from llm_do.text.words import place_text
 
 __all__ = [
@@ -225,10 +226,7 @@ def not_data_error(
 
 def _written(message: str) -> str:
     """A message that can be written anywhere, cut if it is too long for a line of a report."""
-    if not message.isascii():
-        from llm_do.text.surrogates import replace_surrogates  # it brings PydanticAI along
-
-        message = replace_surrogates(message)
+    message = replace_surrogates(message)
     return message if len(message) <= _LONGEST else f"{message[: _LONGEST - 1]}…"
 
 

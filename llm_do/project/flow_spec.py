@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -170,7 +170,7 @@ def every_caller(names: Mapping[str, Registered]) -> list[tuple[AgentSpec | Flow
     seen = {id(item) for item, _ in found}
     for holder, place in found:
         for item in _references(holder):
-            if isinstance(item, AgentSpec | FlowSpec) and id(item) not in seen:
+            if isinstance(item, _CALLERS) and id(item) not in seen:
                 seen.add(id(item))
                 found.append((item, item.place or place))
     return found
@@ -187,9 +187,12 @@ def listed_names(spec: AgentSpec) -> list[str]:
     return names
 
 
-def _references(holder: AgentSpec | FlowSpec) -> Iterator[object]:
-    """Yield what an agent or flow refers to, by name or as an object."""
-    yield from holder.members.values() if isinstance(holder, FlowSpec) else (*holder.toolsets, *holder.handoffs)
+def _references(holder: AgentSpec | FlowSpec) -> Collection[object]:
+    """Return what an agent or flow refers to, by name or as an object."""
+    return holder.members.values() if isinstance(holder, FlowSpec) else (*holder.toolsets, *holder.handoffs)
+
+
+_CALLERS = (AgentSpec, FlowSpec)
 
 
 def step_conditions(flow: FlowSpec) -> Mapping[str, str]:

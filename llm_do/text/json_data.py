@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from llm_do.text.surrogates import replace_surrogates, replace_surrogates_in_data
 from llm_do.text.words import with_article
 
 __all__ = [
@@ -42,9 +43,6 @@ def plain_data(value: Any, *, strict: bool = False) -> Any:
     """The same, with numbers as they are: infinity, NaN and any length, which JSON lacks."""
     if value is None or type(value) in (bool, int):
         return value
-    # Imported here: it brings PydanticAI along, which numbers don't need.
-    from llm_do.text.surrogates import replace_surrogates
-
     if isinstance(value, str):
         return replace_surrogates(value if type(value) is str else str.__str__(value))
     return _without_surrogates(value, _content if strict else str)
@@ -85,8 +83,6 @@ def arguments_data(value: Any) -> Mapping[str, Any]:
 
 
 def _without_surrogates(value: Any, fallback: Callable[[Any], str], **fields: Any) -> Any:
-    from llm_do.text.surrogates import replace_surrogates_in_data
-
     try:
         return replace_surrogates_in_data(_jsonable(value, fallback, **fields))
     except UnicodeEncodeError:

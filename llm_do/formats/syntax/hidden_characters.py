@@ -46,7 +46,7 @@ def find_hidden_characters(source: Source) -> Iterator[Diagnostic]:
     letters that are written from right to left, and the tags of a flag.
     """
     text = source.text
-    if text.isascii() and text.isprintable():
+    if text.isascii() and text.replace("\n", "").replace("\r", "").replace("\t", "").isprintable():
         return
     # A flag may contain tags; blanks in its place keep every offset.
     text = re.sub(_FLAG, lambda found: " " * len(found[0]), text)

@@ -14,6 +14,7 @@ from llm_do.diagnostics.codes.code import Problem
 from llm_do.diagnostics.codes.files import deep_nesting, lone_surrogate
 from llm_do.diagnostics.diagnostic import Diagnostic
 from llm_do.formats.syntax.source import MAX_DEPTH, Node, NodeResult, Scalar, Source, text_fault
+from llm_do.text.surrogates import has_surrogates
 
 __all__ = ["parse_json"]
 
@@ -159,7 +160,7 @@ class _Scanner:
         if "\\" not in found[1]:
             return found[1]
         value: str = json.loads(found.group())
-        if any("\ud800" <= char <= "\udfff" for char in value):
+        if has_surrogates(value):
             self.report(lone_surrogate(), start, self.at)
             return value.encode("utf-8", "replace").decode()
         return value

@@ -23,6 +23,7 @@ from llm_do.diagnostics.codes.code import Problem
 from llm_do.diagnostics.codes.files import deep_nesting, lone_surrogate, many_values
 from llm_do.diagnostics.diagnostic import Diagnostic
 from llm_do.formats.syntax.source import MAX_DEPTH, AmbiguousScalar, Node, NodeResult, Scalar, Source, text_fault
+from llm_do.text.surrogates import has_surrogates
 from llm_do.text.words import truncate_end
 
 __all__ = ["parse_yaml", "plain_scalar"]
@@ -231,7 +232,7 @@ class _Composer:
                 self.report(problems.huge_number(), event)
             if type(value) is AmbiguousScalar:
                 self.ambiguous = True
-        elif event.style == '"' and any("\ud800" <= char <= "\udfff" for char in event.value):
+        elif event.style == '"' and has_surrogates(event.value):
             self.report(lone_surrogate(), event)
             value = ""
         return Node(self.source, self.base + start, self.base + end, "scalar", value, plain)
@@ -279,7 +280,7 @@ class _Composer:
             self.anchors.pop(event.anchor or "", None)
         text: str = event.value
         if event.style:
-            if any("\ud800" <= char <= "\udfff" for char in text):
+            if has_surrogates(text):
                 self.report(lone_surrogate(), event)
                 return None
             return text

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 from llm_do.text.globs import Glob
 
@@ -25,13 +27,17 @@ class NameIndex:
     def __init__(self, names: Sequence[str]) -> None:
         self._names = names
         self._places: dict[str, list[int]] = {}
-        characters: dict[str, bytearray] = {}
         for place, name in enumerate(names):
             self._places.setdefault(name, []).append(place)
-            for character in set(name):
-                characters.setdefault(character, bytearray(len(names)))[place] = 1
-        self._having = {character: int.from_bytes(places, "little") for character, places in characters.items()}
+
+    @cached_property
+    def _having(self) -> Mapping[str, int]:
         """For each character, a number whose bytes say which names have it."""
+        characters: defaultdict[str, bytearray] = defaultdict(lambda: bytearray(len(self._names)))
+        for place, name in enumerate(self._names):
+            for character in set(name):
+                characters[character][place] = 1
+        return {character: int.from_bytes(places, "little") for character, places in characters.items()}
 
     def find(self, glob: Glob) -> Sequence[int]:
         """Return the places of the names that a glob matches."""

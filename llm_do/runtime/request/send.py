@@ -24,11 +24,12 @@ from llm_do.runtime.record.exchanges import RequestPlace
 from llm_do.runtime.record.request_outcome import RequestFailure, RequestOutcome
 from llm_do.runtime.record.results import Usage
 from llm_do.runtime.record.transport import Answer
+from llm_do.runtime.request.answer_texts import replace_surrogates_in_response
 from llm_do.runtime.request.cost import is_free
 from llm_do.runtime.request.request_step import request_step
 from llm_do.runtime.request.sent_attempt import SentAttempt
 from llm_do.runtime.request.unreported_usage import usage_of_cut_stream, usage_of_response, warn_of_estimate
-from llm_do.text.surrogates import replace_surrogates, replace_surrogates_in_response
+from llm_do.text.surrogates import replace_surrogates
 
 if TYPE_CHECKING:
     from llm_do.runtime.context.budget import Reservation
