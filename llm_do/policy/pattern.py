@@ -105,6 +105,25 @@ class Pattern:
     named: tuple[tuple[str, ArgumentPattern], ...] = field(default=(), repr=False)
     action: Action | None = None
 
+    @property
+    def caller_names(self) -> tuple[str, ...]:
+        """The names without wildcards in front of the tool, in the order of the call path; places in flows left out.
+
+        Example:
+            >>> parse_pattern("main/2/*/critic:send").caller_names, parse_pattern("critic:send").caller_names
+            (('main', 'critic'), ('critic',))
+        """
+        globs = self.agent_path.segments if self.agent_path is not None else (self.agent,)
+        names = [glob.literal for glob in globs if glob is not None and glob.literal is not None]
+        return tuple(name for name in names if not name.isdecimal())
+
+    @property
+    def calling_agent(self) -> Glob | None:
+        """The glob for the agent that makes the call, None for any."""
+        if self.agent_path is not None:
+            return self.agent_path.segments[-1] if self.agent_path.segments else None
+        return self.agent
+
     def names_tool(self, name: str) -> bool:
         """Whether the pattern applies to a tool with this name on the wire."""
         return self.action is None and self.tool.matches(name)

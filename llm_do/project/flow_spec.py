@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -26,9 +26,14 @@ from llm_do.project.agent_spec import AgentSpec, ToolsetRef
 from llm_do.project.functions import input_model_of, takes_context
 from llm_do.project.inputs import AnyInput, PromptInput
 from llm_do.project.registry import Registered
+from llm_do.project.tools.builtin_toolsets import BuiltinToolset
+from llm_do.project.tools.toolset_wrappers import find_shown_tools
+from llm_do.text.words import closest_match
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+
+    from llm_do.policy.pattern import Pattern
 
 __all__ = [
     "Aggregate",
@@ -174,6 +179,56 @@ def every_caller(names: Mapping[str, Registered]) -> list[tuple[AgentSpec | Flow
                 seen.add(id(item))
                 found.append((item, item.place or place))
     return found
+
+
+def creates_agents(names: Mapping[str, Registered]) -> bool:
+    """Whether an agent of a project can create others in a run."""
+    return any("dynamic_agents" in listed_names(spec) for spec, _ in every_agent(names))
+
+
+class CallPathNames:
+    """The names that call paths may have: of what calls, and of what is between a caller and the entry.
+
+    Args:
+        names: The project's names.
+        more: Further names of agents, such as those whose files have errors.
+    """
+
+    def __init__(self, names: Mapping[str, Registered], more: Iterable[str] = ()) -> None:
+        self._callers = {*callers_by_name(names), *names, *more}
+        self._between = set(self._callers)
+        self._is_open = creates_agents(names)
+        self._has_factories = False
+        for item, _ in every_caller(names):
+            self._between.update(item.members if isinstance(item, FlowSpec) else ())
+        for item in names.values():
+            # Python code may call a toolset's tool, whose code calls something else.
+            if item.kind == "toolset" and not isinstance(item.value, BuiltinToolset):
+                shown = find_shown_tools(item.value)
+                self._between.update(each.definition.name for each in shown or ())
+                self._has_factories = self._has_factories or shown is None
+
+    def is_caller(self, name: str) -> bool:
+        """Whether a name is that of an agent, or of a flow or a function that can stand where an agent does."""
+        return name in self._callers
+
+    def find_unknown(self, pattern: Pattern) -> str | None:
+        """The name in front of a pattern's tool that no call path has where it is; a glob may be meant for any.
+
+        A project with `dynamic_agents` makes agents in a run, so which names there will be isn't known.
+        """
+        names, agent = pattern.caller_names, pattern.calling_agent
+        last = agent.literal if agent is not None else None
+        if self._is_open:
+            return None
+        for name in names[:-1] if names[-1:] == (last,) else names:
+            if name not in self._between and not self._may_come(name):
+                return name
+        return None if last is None or last in self._callers else last
+
+    def _may_come(self, name: str) -> bool:
+        """Whether a factory's toolset may have such a tool; one with a typing error isn't expected of any."""
+        return self._has_factories and closest_match(name, self._between, spelling_only=True) is None
 
 
 def listed_names(spec: AgentSpec) -> list[str]:

@@ -410,6 +410,24 @@ IN_RULE: dict[str, Case] = {
     "an argument with a colon": (rule(["send(to: ann)"]), "project.json:2:", "which argument", "`send(to=...)`"),
     "two rules in one": (rule(["send, other"]), "project.json:2:", "a stray ','", "write `tool`"),
     "a misspelled agent": (rule(["mian:send"]), "project.json:2:", "no agent is called `mian`", "did you mean `main`?"),
+    "a misspelled agent at the end of a path": (
+        rule(deny=["main/mian:send"]),
+        "project.json:2:",
+        "no agent is called `mian`",
+        "did you mean `main`?",
+    ),
+    "a misspelled agent within a path": (
+        rule(deny=["mian/main:send"]),
+        "project.json:2:",
+        "no agent is called `mian`",
+        "did you mean `main`?",
+    ),
+    "a misspelled agent above any": (
+        rule(["mian/**:send"]),
+        "project.json:2:",
+        "no agent is called `mian`",
+        "did you mean `main`?",
+    ),
     "a misspelled argument": (
         rule(["send(too=ann)"]),
         "project.json:2:",

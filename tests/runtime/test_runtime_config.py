@@ -78,6 +78,8 @@ UNKNOWN: dict[str, tuple[dict[str, Any], str]] = {
     "allow": ({"allow": ["send", "mian:send"]}, "allow='mian:send' names 'mian'"),
     "deny": ({"deny": "mian:send"}, "deny='mian:send' names 'mian'"),
     "a path": ({"deny": ["main/mian:send"]}, "deny='main/mian:send' names 'mian'"),
+    "an earlier part of a path": ({"deny": ["mian/2/main:send"]}, "deny='mian/2/main:send' names 'mian'"),
+    "what is below an agent": ({"allow": ["mian/**:send"]}, "allow='mian/**:send' names 'mian'"),
     "an iterator": ({"deny": iter(["mian:send"])}, "deny='mian:send' names 'mian'"),
     "overrides": (
         {"agent_approval_overrides": {"mian": Overrides(calls_require_approval=True)}},
@@ -109,6 +111,8 @@ def test_agents_that_code_passes_or_a_run_may_create_can_be_named() -> None:
     nested = project_of([agent("main", "test", handoffs=[critic])])
 
     assert Runtime(nested, models={"critic": "test"}, deny=["critic:send", "main/critic:send", "late*:send"])
+    assert Runtime(nested, allow=["main/**:send", "main/*/critic:send", "main/2/critic:send", "main/late*/critic:send"])
+    assert Runtime(project_of([maker]), deny=["later/made:send"])
     assert Runtime(project_of([maker]), models={"made": "test"}, deny=["made:send"])
 
 

@@ -10,8 +10,7 @@ from llm_do.errors import UsageError
 from llm_do.models.aliases import Aliases, known_aliases, resolve_aliases
 from llm_do.models.providers.factories import registered_prefixes
 from llm_do.models.providers.model_names import ModelOverride, check_model_name, find_name_fault, parse_override
-from llm_do.project.flow_spec import every_agent
-from llm_do.runtime.session.option_checks import creates_agents
+from llm_do.project.flow_spec import creates_agents, every_agent
 from llm_do.text.words import did_you_mean
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ def check_agents(override: ModelOverride, project: Project) -> None:
     """Check that a model is named only for agents that exist; agents that a run creates are not known before it."""
     names = sorted({spec.name for spec, _ in every_agent(project.registry)})
     unknown = [name for name in override.agents if name not in names]
-    if unknown and not creates_agents(project):
+    if unknown and not creates_agents(project.registry):
         raise UsageError(
             f"a model is named for {unknown[0]!r}, and the project has no such agent",
             hint=did_you_mean(unknown[0], names) or f"Its agents are {', '.join(names) or 'none'}.",

@@ -13,11 +13,12 @@ from llm_do.linker.analysis.inventory import KnownTool, Origin
 from llm_do.linker.analysis.open_names import may_be_listed
 from llm_do.linker.sources.name_index import NameIndex
 from llm_do.policy.call_effects import concerns
+from llm_do.policy.pattern import Pattern
 from llm_do.policy.rules import Rule
+from llm_do.project.flow_spec import CallPathNames, every_agent
 from llm_do.project.registry import Registered
-from llm_do.text.globs import Glob
 
-__all__ = ["RuleAgents", "Subjects", "speaks_of"]
+__all__ = ["RuleAgents", "Subjects", "speaks_of", "unknown_caller"]
 
 
 class RuleAgents:
@@ -115,7 +116,7 @@ class Subjects:
 
     def agents(self, rule: Rule) -> RuleAgents:
         """Return the agents that a rule names; every one if it names none."""
-        glob = _agent_glob(rule)
+        glob = rule.pattern.calling_agent
         found = None if glob is None else tuple(self._index.find(glob))
         known = self._agents.get(found)
         if known is None:
@@ -124,19 +125,19 @@ class Subjects:
         return known
 
 
+def unknown_caller(pattern: Pattern, registry: Mapping[str, Registered]) -> str | None:
+    """What a pattern names in front of its tool, if the project has no agent of that name, or none on such a path."""
+    unknown, agent = CallPathNames(registry).find_unknown(pattern), pattern.calling_agent
+    if unknown is not None or agent is None or any(agent.matches(spec.name) for spec, _ in every_agent(registry)):
+        return unknown
+    return agent.literal or pattern.text.partition(":")[0]
+
+
 def speaks_of(rule: Rule, tool: KnownTool) -> bool:
     """Whether a rule's tool part matches; one that denies or asks also matches a tool's own name."""
     if rule.pattern.action is not None:
         return concerns(rule.pattern, tool.facts)
     return rule.pattern.names_tool(tool.name) or (rule.effect != "allow" and rule.pattern.names_tool(tool.tool))
-
-
-def _agent_glob(rule: Rule) -> Glob | None:
-    """The glob for the agent that makes the call, None for any."""
-    pattern = rule.pattern
-    if pattern.agent is not None:
-        return pattern.agent
-    return pattern.agent_path.segments[-1] if pattern.agent_path is not None and pattern.agent_path.segments else None
 
 
 def _listing(origin: Origin) -> tuple[object, ...]:

@@ -16,6 +16,7 @@ from llm_do.formats.syntax.flow_expression import offset_in_json
 from llm_do.linker.analysis.inventory import KnownTool
 from llm_do.linker.analysis.names import Names
 from llm_do.linker.analysis.open_names import may_be_listed
+from llm_do.linker.analysis.rule_subjects import unknown_caller
 from llm_do.linker.proofs.assertion_proofs import Proof, Prover
 from llm_do.linker.proofs.call_graph import CallGraph
 from llm_do.linker.proofs.call_verdicts import names_tool
@@ -153,8 +154,8 @@ class _Known:
         if pattern is None:
             return
         agents = [spec.name for spec, _ in every_agent(self.project.registry)]
-        if pattern.agent is not None and not any(pattern.agent.matches(name) for name in agents):
-            yield problems.assertion_about_nothing(term.text.partition(":")[0], agents, agent=True)
+        if (name := unknown_caller(pattern, self.project.registry)) is not None:
+            yield problems.assertion_about_nothing(name, agents, agent=True)
         if pattern.action is not None:
             return
         named = [tool for tool in self.tools if names_tool(pattern, tool)]

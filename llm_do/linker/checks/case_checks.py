@@ -18,6 +18,7 @@ from llm_do.formats.syntax.source import KeyPath
 from llm_do.linker.analysis.inventory import AgentTools, Inventory
 from llm_do.linker.analysis.names import Names
 from llm_do.linker.analysis.open_names import may_be_listed
+from llm_do.linker.analysis.rule_subjects import unknown_caller
 from llm_do.linker.checks.model_checks import check_model
 from llm_do.linker.checks.rule_checks import find_idle_pattern
 from llm_do.linker.sources.file_lists import list_files
@@ -123,8 +124,7 @@ class _Checks:
         except PatternError:
             return
         agents = [spec.name for spec, _ in every_agent(self.project.registry)]
-        if pattern.agent is not None and not any(map(pattern.agent.matches, agents)):
-            name = pattern.agent.literal or text.partition(":")[0]
+        if (name := unknown_caller(pattern, self.project.registry)) is not None:
             self._report(problems.unknown_agent_in_pattern(text, name, agents), place)
         elif (reason := find_idle_pattern(text, self.project)) is not None:
             self._report(problems.idle_pattern(reason), place)

@@ -23,7 +23,7 @@ from llm_do.policy.proofs import check_examples, is_overly_broad
 from llm_do.policy.rules import Policy, Rule, RuleFault, build_policy
 from llm_do.policy.tool_facts import ToolFacts
 from llm_do.policy.values import CALLS
-from llm_do.project.flow_spec import every_agent
+from llm_do.project.flow_spec import CallPathNames, every_agent
 from llm_do.project.project import RuntimeSettings
 from llm_do.text.words import did_you_mean
 
@@ -104,6 +104,7 @@ def check_rules(
     if node is None:
         return
     readable = not any(item.severity == "error" for item in (*files.diagnostics, *names.faults))
+    paths = CallPathNames(names.taken, subjects.listed)
     for rule in rules:
         place = _rule_place(node, rule)
         agents = subjects.agents(rule)
@@ -113,8 +114,11 @@ def check_rules(
         if spoken or (readable and agents.are_open):
             for fault in check_examples(rule, [tool.facts for tool in spoken]):
                 names.report(problems.failed_example(fault.message, fault.hint), _place(node, fault))
-        if not agents.names:
-            shown = rule.text.partition(":")[0].rpartition("/")[2]
+        unknown = paths.find_unknown(rule.pattern)
+        if unknown is not None and agents.names and names.broken.may_have(unknown):
+            unknown = None
+        if unknown is not None or not agents.names:
+            shown = unknown or rule.text.partition(":")[0].rpartition("/")[2]
             known = list(subjects.listed) if names.may_propose() else ()
             names.report(problems.rule_for_unknown_agent(rule.text, shown, known), place)
             continue

@@ -64,8 +64,7 @@ def _check_rule(ctx: CallContext, rule: Rule, built: BuiltAgent, names: Sequence
         or (rule.effect != "allow" and name in own)
     ):
         return
-    last = pattern.agent_path.segments[-1] if pattern.agent_path is not None and pattern.agent_path.segments else None
-    scope = pattern.agent if pattern.agent is not None else last
+    scope = pattern.calling_agent
     if scope is not None and not scope.matches(agent):
         return
     # A name that is like one of these tools is a mistake; any other may be that of another agent's tool.

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, cast
 from llm_do.errors import UsageError
 from llm_do.formats.parts.least_counts import LEAST
 from llm_do.policy.pattern import PatternError, parse_pattern
-from llm_do.project.flow_spec import callers_by_name, every_agent, listed_names
+from llm_do.project.flow_spec import CallPathNames, creates_agents, every_agent
 from llm_do.project.project import Project, RecordSettings
 from llm_do.text.words import did_you_mean
 
 if TYPE_CHECKING:
     from llm_do.runtime.session.runtime_config import RuntimeConfig
 
-__all__ = ["check_agent_names", "check_kinds", "check_limits", "creates_agents", "known_agents_only"]
+__all__ = ["check_agent_names", "check_kinds", "check_limits", "known_agents_only"]
 
 _OF_RECORD = ("keep_days", "max_mb")
 """Counts that are settings of `record_settings`."""
@@ -91,7 +91,7 @@ def check_agent_names(config: RuntimeConfig, project: Project) -> None:
     unknown = [(f"models names {name!r}", name) for name in config.models if not known.is_agent(name)]
     unknown += [(f"agent_approval_overrides names {name!r}", name) for name in overrides if not known.is_caller(name)]
     unknown += [(f"{what} names {name!r}", name) for what, text in patterns if (name := known.unknown_in(text))]
-    if not unknown or creates_agents(project):
+    if not unknown or creates_agents(project.registry):
         return
     what, name = unknown[0]
     raise UsageError(
@@ -102,7 +102,7 @@ def check_agent_names(config: RuntimeConfig, project: Project) -> None:
 
 def known_agents_only(options: Mapping[str, Any], project: Project) -> dict[str, Any]:
     """Options that a run began with, without those for agents that the project doesn't have any more."""
-    if creates_agents(project):
+    if creates_agents(project.registry):
         return dict(options)
     known = _Agents(project)
     models = {name: model for name, model in options["models"].items() if known.is_agent(name)}
@@ -110,35 +110,25 @@ def known_agents_only(options: Mapping[str, Any], project: Project) -> dict[str,
     return {**options, "models": models, **patterns}
 
 
-def creates_agents(project: Project) -> bool:
-    """Whether an agent of the project can create others in a run."""
-    return any("dynamic_agents" in listed_names(spec) for spec, _ in every_agent(project.registry))
-
-
 class _Agents:
     """The names that a project has before a run."""
 
     def __init__(self, project: Project) -> None:
         self.agents = sorted({spec.name for spec, _ in every_agent(project.registry)})
-        self._callers = {*callers_by_name(project.registry), *project.registry, project.entry.name}
+        self._paths = CallPathNames(project.registry, [project.entry.name])
 
     def is_agent(self, name: str) -> bool:
         return name in self.agents
 
     def is_caller(self, name: str) -> bool:
-        """Whether a name is that of an agent, or of a flow or a function that can stand where an agent does."""
-        return name in self._callers
+        return self._paths.is_caller(name)
 
     def unknown_in(self, text: str) -> str | None:
-        """The agent that a pattern names and that doesn't exist; a glob may be meant for agents that come later."""
+        """The name in front of a pattern's tool that doesn't exist."""
         try:
-            pattern = parse_pattern(text)
+            return self._paths.find_unknown(parse_pattern(text))
         except PatternError:  # which is reported with its column, as the policy is built
             return None
-        path = pattern.agent_path.segments if pattern.agent_path is not None else ()
-        glob = path[-1] if path else pattern.agent
-        name = glob.literal if glob is not None else None
-        return None if name is None or self.is_caller(name) else name
 
 
 def _anything(_: object) -> bool:
