@@ -50,7 +50,7 @@ class Fault:
         message: Its message, with its innermost cause; empty if it has none.
         file: The file it comes from, relative to the project's folder if it is there; None if unknown.
         line: The line in that file.
-        limit: What the machine lacks, if that is the reason; no line of the project is to blame then, and none named.
+        limit: What the machine lacks, if that is the reason; the place is then the project's own line, if there is one.
     """
 
     type: str
@@ -90,15 +90,16 @@ def find_fault(error: BaseException, root: Path | None = None) -> Fault:
     first = next(each for each in chain if not _members(each))
     limit = next((found for each in chain if (found := _limit(each)) is not None), None)
     if limit is not None:
-        return Fault(type(first).__name__, limit.message, limit=limit)
+        file, line = next(_places(chain, root, own=True), (None, None))
+        return Fault(type(first).__name__, limit.message, file, line, limit)
     kind, _, message = exception_text(first).partition(": ")
     if chain[-1] is not first:
         message += f"{', ' if message else ''}caused by {exception_text(chain[-1])}"
     others = sum(max(len(_members(each)) - 1, 0) for each in chain)
     if others:
         message += f" and {others} more"
-    places = [place for own in (True, False) for each in reversed(chain) if (place := _place(each, root, own=own))]
-    file, line = places[0] if places else (None, None)
+    places = (place for own in (True, False) for place in _places(chain, root, own=own))
+    file, line = next(places, (None, None))
     return Fault(kind, _written(message), file, line)
 
 
@@ -125,7 +126,7 @@ def project_error(
     """
     fault = find_fault(error, root)
     if fault.limit is not None:
-        return kind(fault.message, hint=fault.limit.hint, agent_path=agent_path)
+        return kind(fault.message, hint=fault.limit.hint, file=fault.file, line=fault.line, agent_path=agent_path)
     hint = "--debug shows the traceback."
     file, line = fault.file, fault.line
     if file is None and callable(about):
@@ -257,6 +258,11 @@ def _members(error: BaseException) -> Sequence[BaseException]:
     if not isinstance(error, BaseExceptionGroup):
         return ()
     return cast("BaseExceptionGroup[BaseException]", error).exceptions
+
+
+def _places(chain: Sequence[BaseException], root: Path | None, *, own: bool) -> Iterator[tuple[str, int]]:
+    """Yield the place of each exception of a chain that has one, the innermost first."""
+    return (place for each in reversed(chain) if (place := _place(each, root, own=own)) is not None)
 
 
 def _place(error: BaseException, root: Path | None, *, own: bool) -> tuple[str, int] | None:

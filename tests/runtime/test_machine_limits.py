@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable
+from pathlib import Path
 
 from llm_do import CallContext, Runtime
 from llm_do.project.faults import find_fault
@@ -56,6 +57,46 @@ def test_nobody_is_blamed_for_what_the_machine_lacks(kind: str) -> None:
     assert (record.message, record.file) == (message, None)
     assert record.hint is not None
     assert record.hint.startswith(hint)
+
+
+def greedy(a: int = 0) -> list[int]:
+    """Fill the memory."""
+    return [a] * 10**15
+
+
+def greedy_entry(input: object, ctx: CallContext) -> list[int]:
+    return greedy()
+
+
+def endless(input: object, ctx: CallContext) -> int:
+    return endless(input, ctx)
+
+
+OWN: dict[str, tuple[Callable[..., Runtime], Callable[..., object], int]] = {
+    "an entry that needs too much memory": (lambda **of: runtime_of([], greedy_entry, **of), greedy, 2),
+    "a tool that needs too much memory": (
+        lambda **of: runtime_of(
+            [agent("main", script(call("greedy"), "fin"), tools=[greedy])], on_tool_error="raise", **of
+        ),
+        greedy,
+        2,
+    ),
+    "an entry that a full disk stops": (lambda **of: runtime_of([], full, **of), full, 1),
+    "an entry that starts too many threads": (
+        lambda **of: runtime_of([], lambda input, ctx: threadless(), **of),
+        threadless,
+        2,
+    ),
+    "an entry that calls itself for ever": (lambda **of: runtime_of([], endless, **of), endless, 1),
+}
+
+
+@each_row("kind", OWN)
+def test_the_line_of_the_project_that_meets_a_limit_is_named(kind: str) -> None:
+    make, function, below = OWN[kind]
+    (record,) = carry_out(make(root=Path(__file__).parent)).errors
+
+    assert (record.file, record.line) == (Path(__file__).name, function.__code__.co_firstlineno + below)
 
 
 def test_a_model_reads_what_the_machine_lacks() -> None:
