@@ -26,6 +26,7 @@ __all__ = [
     "insert_messages",
     "latest_threads",
     "message_from_row",
+    "not_before",
     "observations",
     "opened_thread",
     "parent_of",
@@ -139,6 +140,14 @@ def opened_thread(db: Database, user: str | None, thread_id: str, config: Thread
     new = (user or "", thread_id, settings, "{}", "{}", None, "[]", "{}", new_token(), new_token(), now, now)
     db.execute("INSERT INTO threads VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", new)
     return _thread((*new, None))
+
+
+def not_before(column: str) -> str:
+    """SQL for a time that is never before a column of its row, as if a clock that was set back stood still.
+
+    It takes the time twice.
+    """
+    return f"CASE WHEN {column} > ? THEN {column} ELSE ? END"
 
 
 def add_branch(db: Database, run: RunRecord, tip: str) -> None:

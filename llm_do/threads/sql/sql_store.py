@@ -175,7 +175,7 @@ class SqlStore:
                 " config = excluded.config, state = excluded.state, toolkits = excluded.toolkits,"
                 " head = excluded.head, branches = excluded.branches, carried = excluded.carried,"
                 " revision = excluded.revision, turn = excluded.turn, updated = excluded.updated",
-                (record.user_id or "", record.id, *texts, turn, created, now),
+                (record.user_id or "", record.id, *texts, turn, created, max(now, created)),
             )
             saved = rows.thread_record(db, record.user_id, record.id)
             return saved if saved is not None else record

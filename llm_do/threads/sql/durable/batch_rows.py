@@ -20,6 +20,7 @@ from llm_do.runtime.record.store.batches import (
     Taken,
 )
 from llm_do.threads.sql.database import Database
+from llm_do.threads.sql.rows import not_before
 
 __all__ = [
     "add",
@@ -237,10 +238,10 @@ def end(db: Database, run_id: str, status: str, result: str) -> None:
     """End a run that isn't carried out; one that hasn't begun begins and ends now."""
     now = time.time()
     ended = db.execute(
-        "UPDATE runs SET status = ?, started = CASE WHEN started = 0 THEN ? ELSE started END, finished = ?,"
-        f" owner = '', result = ? WHERE id = ? AND {_UNFINISHED}"
+        "UPDATE runs SET status = ?, started = CASE WHEN started = 0 THEN ? ELSE started END,"
+        f" finished = {not_before('started')}, owner = '', result = ? WHERE id = ? AND {_UNFINISHED}"
         " AND batch IS NOT NULL AND (attempt = 0 OR status <> 'running') RETURNING id",
-        (status, now, now, result, run_id),
+        (status, now, now, now, result, run_id),
     ).fetchall()
     if ended:
         charge(db, run_id)

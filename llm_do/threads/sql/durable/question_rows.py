@@ -14,6 +14,7 @@ from llm_do.errors import UsageError
 from llm_do.runtime.record.store.stored_questions import KeptAnswer, QuestionRow, in_flight_request
 from llm_do.text.json_data import json_text
 from llm_do.threads.sql.database import Database
+from llm_do.threads.sql.rows import not_before
 
 __all__ = ["answer", "ask_about_in_flight", "of_run", "pending", "write_questions"]
 
@@ -28,7 +29,9 @@ def write_questions(db: Database, questions: Iterable[QuestionRow]) -> None:
     db.executemany(
         'INSERT INTO questions (id, run, key, number, kind, asked, request, answer, "by", answered)'
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run, key) DO UPDATE SET answer = excluded.answer,"
-        ' "by" = excluded."by", answered = excluded.answered WHERE questions.answer IS NULL',
+        ' "by" = excluded."by", answered = CASE WHEN questions.asked > excluded.answered'
+        " THEN questions.asked ELSE excluded.answered END"
+        " WHERE questions.answer IS NULL",
         [(q.id, q.run_id, q.key, q.number, q.kind, q.asked, q.request, q.answer, q.by, q.answered) for q in questions],
     )
 
@@ -65,9 +68,10 @@ def answer(db: Database, question_id: str, text: str, by: str) -> KeptAnswer:
             f"question {question_id} is closed: its run has ended ({row[1]})",
             hint=f"See it with `llm-do runs show {row[0]}`.",
         )
+    now = time.time()
     changed = db.execute(
-        'UPDATE questions SET answer = ?, "by" = ?, answered = ? WHERE id = ? AND answer IS NULL',
-        (text, by, time.time(), question_id),
+        f'UPDATE questions SET answer = ?, "by" = ?, answered = {not_before("asked")} WHERE id = ? AND answer IS NULL',
+        (text, by, now, now, question_id),
     )
     return KeptAnswer(_rows(db, "FROM questions WHERE id = ?", (question_id,))[0], changed.rowcount > 0)
 

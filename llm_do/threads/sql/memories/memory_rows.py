@@ -23,6 +23,7 @@ from llm_do.runtime.record.store.memories import (
 from llm_do.text.search_words import search_words
 from llm_do.threads.sql.database import Database
 from llm_do.threads.sql.durable.step_rows import MEMORY_CHANGE
+from llm_do.threads.sql.rows import not_before
 from llm_do.threads.sql.runs.run_owners import check_attempt
 
 __all__ = ["delete", "find", "forget", "recall", "remember"]
@@ -71,8 +72,8 @@ def _remember(db: Database, memory: Memory, most: int) -> Remembered:
     (count,) = db.execute(f"SELECT count(*) FROM memories WHERE {_OWNER}", key).fetchone()
     if is_known:
         db.execute(
-            f"UPDATE memories SET updated = ?, agent = ?, run = ? WHERE {_OWNER} AND id = ?",
-            (memory.updated, memory.agent, memory.run_id, *key, id),
+            f"UPDATE memories SET updated = {not_before('created')}, agent = ?, run = ? WHERE {_OWNER} AND id = ?",
+            (memory.updated, memory.updated, memory.agent, memory.run_id, *key, id),
         )
         return Remembered(id, "known", count)
     if count >= most:

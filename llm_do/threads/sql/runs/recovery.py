@@ -53,8 +53,9 @@ def finish_killed(db: Database, run: RunRecord) -> None:
         if record.turn == turn:
             db.execute(
                 "UPDATE threads SET head = coalesce(?, head), state = coalesce(?, state),"
-                " toolkits = coalesce(?, toolkits), revision = ?, turn = ?, updated = ? WHERE user = ? AND id = ?",
-                (head, state, toolkits, new_token(), new_token(), now, record.user_id or "", record.id),
+                " toolkits = coalesce(?, toolkits), revision = ?, turn = ?,"
+                f" updated = {rows.not_before('created')} WHERE user = ? AND id = ?",
+                (head, state, toolkits, new_token(), new_token(), now, now, record.user_id or "", record.id),
             )
         elif head is not None:
             rows.add_branch(db, run, head)
@@ -84,7 +85,7 @@ def close_tail(db: Database, run: RunRecord, tip: str | None) -> str | None:
     ]
     answered: list[ModelMessage] = close_history([last[0].message, ModelRequest(parts)])
     depth = db.execute("SELECT depth FROM messages WHERE id = ?", (tip,)).fetchone()[0]
-    row = MessageRow(new_token(), tip, depth + 1, time.time(), message_text(answered[1]))
+    row = MessageRow(new_token(), tip, depth + 1, max(time.time(), last[0].time), message_text(answered[1]))
     rows.insert_messages(db, run.id, [row])
     return row.id
 

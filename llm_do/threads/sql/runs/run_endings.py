@@ -39,7 +39,8 @@ def finish(db: Database, run: RunRecord, ending: RunEnd) -> ThreadConflict | Non
     if ending.turn is not None and run.thread_id is not None:
         db.execute(
             "UPDATE threads SET head = coalesce(?, head), state = coalesce(?, state), toolkits = coalesce(?, toolkits),"
-            " carried = coalesce(?, carried), revision = ?, turn = ?, updated = ? WHERE user = ? AND id = ?",
+            " carried = coalesce(?, carried), revision = ?, turn = ?,"
+            f" updated = {rows.not_before('created')} WHERE user = ? AND id = ?",
             (
                 ending.head,
                 ending.state,
@@ -47,6 +48,7 @@ def finish(db: Database, run: RunRecord, ending: RunEnd) -> ThreadConflict | Non
                 ending.carried,
                 new_token(),
                 new_token(),
+                ending.time,
                 ending.time,
                 run.user_id or "",
                 run.thread_id,
