@@ -226,11 +226,11 @@ def entry_for(
     project: Project, registry: Registry, entry: object, history: list[ModelMessage], active: str | None
 ) -> Entry:
     """Return the entry of a run: an entry object, a registered name, or the project's own entry."""
-    if isinstance(entry, ConversationEntry):
-        return replace(entry, history=history or entry.history, active=active or entry.active)
-    if isinstance(entry, Entry):
-        return entry
     if not isinstance(entry, str | None):
+        if isinstance(entry, ConversationEntry):
+            return replace(entry, history=history or entry.history, active=active or entry.active)
+        if isinstance(entry, Entry):
+            return entry
         raise UsageError(
             f"{type(entry).__name__} can't be the entry of a run",
             hint="Pass a name, an `AgentEntry(spec)` or a `FunctionEntry(function)`.",
