@@ -211,4 +211,4 @@ def _parts(installed: Distribution, extras: Iterable[str]) -> list[str]:
 def _quoted(text: str) -> str:
     if os.name == "nt":
         return f'"{text}"' if re.search(r"[^\w./:\\=-]", text) else text
-    return shlex.quote(text)
+    return shlex.quote(text)  # noqa: TID251 (the installer is used before any of our modules is)

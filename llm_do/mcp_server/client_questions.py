@@ -5,7 +5,6 @@ A client that can't show forms is never asked: the call that needs approval is d
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,7 +14,7 @@ from llm_do.errors import ToolError
 from llm_do.policy.proposals import narrowest_rule
 from llm_do.runtime.approval.broker import Answer, ApprovalDecision, ApprovalRequest
 from llm_do.runtime.context.user_questions import UserQuestion
-from llm_do.text.sanitizer import sanitize
+from llm_do.text.sanitizer import sanitize, shell_word
 from llm_do.ui.approval.frame import Frame
 from llm_do.ui.approval.question import question_of
 
@@ -84,7 +83,7 @@ def decision_of(result: ElicitResult) -> ApprovalDecision:
 async def refuse(request: ApprovalRequest) -> ApprovalDecision:
     """The decision about a call if the client can't show a form; the note says what would allow it."""
     rule = narrowest_rule(request.call) if request.call is not None and not request.person_only else None
-    way = f"; allow it with --allow {shlex.quote(rule)}" if rule is not None else ""
+    way = f"; allow it with --allow {shell_word(rule)}" if rule is not None else ""
     return ApprovalDecision("unanswered", note=f"the MCP client can't ask a person{way}")
 
 

@@ -5,7 +5,6 @@ These functions are pure. Other modules call policy functions, prompt people and
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
@@ -15,6 +14,7 @@ from llm_do.policy.pattern import Pattern
 from llm_do.policy.proposals import narrowest_rule, wider_rule
 from llm_do.policy.rules import Policy, Rule
 from llm_do.policy.values import Decision, Effect, ToolCallInfo, ToolKind
+from llm_do.text.sanitizer import shell_word
 
 __all__ = ["Mode", "answer_automatically", "decide", "deny_without_approver"]
 
@@ -114,9 +114,9 @@ def deny_without_approver(decision: Decision, call: ToolCallInfo) -> Decision:
             f", and no rule can allow {'arguments that could not be resolved' if unresolved else 'just this call'}"
         )
     else:
-        ways = [f"--allow {shlex.quote(hint)}"]
+        ways = [f"--allow {shell_word(hint)}"]
         if (wider := wider_rule(call)) is not None:
-            ways.append(f"calls like it with --allow {shlex.quote(wider)}")
+            ways.append(f"calls like it with --allow {shell_word(wider)}")
         if decision.source not in ("ask", "policy"):
             ways.append(f"with {'that' if wider is None else 'such a'} rule under approvals.allow")
         reason += f"; allow it with {(', or ' if wider is not None else ' or ').join(ways)}"

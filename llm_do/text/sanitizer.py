@@ -1,4 +1,4 @@
-"""Untrusted text made safe and fully visible, for terminals, logs and approval questions.
+"""Untrusted text made safe and fully visible, for terminals, logs, approval questions and commands to copy.
 
 Colours, boxes and paging live in `llm_do.ui.terminal`.
 """
@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-__all__ = ["escape_controls", "escape_data", "format_arguments", "sanitize"]
+__all__ = ["escape_controls", "escape_data", "format_arguments", "sanitize", "shell_word", "shell_words"]
 
 _INVISIBLE = frozenset(
     [
@@ -48,6 +48,39 @@ def sanitize(text: str, *, lines: bool = False) -> str:
         a literal \\u202e, C:\dir
     """
     return _escape_invisible(text, lines=lines, double=True)
+
+
+def shell_word(text: str) -> str:
+    r"""A text as one word of a command that a person copies into a shell; `sanitize` changes nothing of it.
+
+    What can't be shown, such as the bytes of a file's name that isn't UTF-8, is written in octal, as bash, zsh and ksh
+    read it.
+
+    Example:
+        >>> print(shell_word("prod keys"), shell_word("desk\udcff"))
+        'prod keys' $'desk\377'
+    """
+    import shlex  # most processes suggest no command
+
+    quoted = shlex.quote(text)  # noqa: TID251
+    if sanitize(quoted) == quoted:
+        return quoted
+    return f"$'{''.join(map(_in_octal, text))}'"
+
+
+def shell_words(words: Iterable[str]) -> str:
+    """The words of a command that a person copies into a shell."""
+    return " ".join(map(shell_word, words))
+
+
+def _in_octal(character: str) -> str:
+    if character not in "'\\" and sanitize(character) == character:
+        return character
+    try:
+        data = character.encode(errors="surrogateescape")
+    except UnicodeEncodeError:  # half of a character, which no file's name has
+        data = character.encode(errors="replace")
+    return "".join(f"\\{byte:03o}" for byte in data)
 
 
 def escape_controls(text: str) -> str:

@@ -7,7 +7,6 @@ asked, since running is consent; one that looks at a project reads its text only
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from llm_do.errors import LinkError, StoreError, UsageError
 from llm_do.files.local_folder import FOLDER
 from llm_do.linker.sources.project_root import ProjectLocation, locate_project
 from llm_do.runtime.approval import trusted_folders
+from llm_do.text.sanitizer import shell_word
 from llm_do.text.words import with_count
 from llm_do.ui.reports.error_text import paragraph
 from llm_do.ui.terminal.screen import in_ci
@@ -211,7 +211,7 @@ def is_trusted(root: Path) -> bool:
 def trusting_command(path: Path) -> str:
     """The command that trusts a project's folder."""
     folder = path if path.is_dir() else path.parent
-    return f"`llm-do trust {shlex.quote(os.path.relpath(folder))}`"
+    return f"`llm-do trust {shell_word(os.path.relpath(folder))}`"
 
 
 def take_over_approvals(root: Path) -> None:

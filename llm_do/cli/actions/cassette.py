@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from llm_do.errors import UsageError
+from llm_do.text.sanitizer import shell_words
 from llm_do.text.words import with_count
 
 if TYPE_CHECKING:
@@ -83,4 +83,4 @@ def _recording_command(args: Sequence[str]) -> str:
         'llm-do run . --record a.json'
     """
     words = ["--record" if word == "--replay" else word.replace("--replay=", "--record=", 1) for word in args]
-    return f"llm-do {shlex.join(words)}"
+    return f"llm-do {shell_words(words)}"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 from typing import TYPE_CHECKING
 
 from llm_do.cli.actions import failure
 from llm_do.cli.process.signals import Interrupts, kill_children
 from llm_do.cli.process.streams import PIPE_CLOSED, Results, warn
 from llm_do.text.run_ids import short_run_id
+from llm_do.text.sanitizer import shell_word
 
 if TYPE_CHECKING:
     from llm_do.cli.actions.session import Session
@@ -74,7 +74,7 @@ def _print_questions(result: RunResult, options: CommandOptions) -> None:
 
 def resume_command(run_id: str, options: CommandOptions) -> str:
     """Return the command that continues a run, in the folder where this one was given."""
-    return f"llm-do resume{same_options(options)} {shlex.quote(short_run_id(run_id))}"
+    return f"llm-do resume{same_options(options)} {shell_word(short_run_id(run_id))}"
 
 
 def same_options(options: CommandOptions) -> str:

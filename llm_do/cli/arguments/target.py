@@ -13,7 +13,7 @@ from llm_do.cli.arguments.usage_hints import hint_for_words
 from llm_do.cli.process.streams import warn, write_stderr
 from llm_do.errors import UsageError
 from llm_do.linker.sources.project_root import MANIFEST, ProjectLocation, find_project, locate_project, way_to_project
-from llm_do.text.sanitizer import sanitize
+from llm_do.text.sanitizer import sanitize, shell_word
 from llm_do.ui.reports.error_text import sentence
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _named(project: str, prompt: str | None) -> Path:
     except UsageError as error:
         hint = error.hint or ""
         if prompt is None:
-            hint += f' If it is a prompt, write: llm-do run . "{project}"'
+            hint += f" If it is a prompt, write: llm-do run . {shell_word(project)}"
         elif os.path.isdir(user_path(project)):
             hint += " To ask a model without a project, leave the folder out."
         raise UsageError(error.message, hint=hint) from error

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections.abc import Collection, Sequence
 from typing import Any
 
 from llm_do.errors import UsageError
+from llm_do.text.sanitizer import shell_word, shell_words
 from llm_do.text.words import closest_match
 from llm_do.ui.reports.error_text import sentence
 
@@ -121,7 +121,7 @@ def hint_for_command(word: str, rest: Sequence[str], known: Collection[str]) -> 
         ('did you mean `run`?', 'create a project with `llm-do init DIR`')
     """
     if os.path.lexists(word) or word.endswith((".agent", ".json")):
-        return f"to run this project, write: llm-do run {shlex.join([word, *rest])}"
+        return f"to run this project, write: llm-do run {shell_words([word, *rest])}"
     if word.startswith("-"):
         return _OPTIONS.get(word) or f"options follow the command, as in `llm-do run {word}`"
     close = closest_match(word, known)
@@ -130,7 +130,7 @@ def hint_for_command(word: str, rest: Sequence[str], known: Collection[str]) -> 
     if close is not None:
         return f"did you mean `{close}`?"
     if " " in word:
-        return f"to run the project of this folder with it as the prompt, write: llm-do run {shlex.quote(word)}"
+        return f"to run the project of this folder with it as the prompt, write: llm-do run {shell_word(word)}"
     return f"the commands are {', '.join(known)}"
 
 
@@ -158,7 +158,7 @@ def hint_for_words(command: str, words: Sequence[str]) -> str:
         "quote a prompt of several words: llm-do run 'no-such-file or folder'"
     """
     count = 1 if os.path.lexists(words[0]) else 0
-    return f"quote a prompt of several words: {command} {shlex.join([*words[:count], ' '.join(words[count:])])}"
+    return f"quote a prompt of several words: {command} {shell_words([*words[:count], ' '.join(words[count:])])}"
 
 
 def _near_command(word: str, known: Collection[str]) -> str:

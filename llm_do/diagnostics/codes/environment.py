@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 
 from llm_do.diagnostics.codes.code import Code, Problem
+from llm_do.text.sanitizer import shell_word
 
 LD701 = Code(
     "LD701",
@@ -145,7 +146,7 @@ LD708 = Code(
 def new_code(path: str, maker: str, listed: str) -> Problem:
     """A file that the link leaves out; `maker` says what made it, or the folder `listed` that it is in."""
     message = f"{path} was made by a model's tool ({maker}), and no one has agreed to it: it isn't loaded"
-    return LD708.problem(message, f"look at it, then `llm-do approvals accept {listed}`, or delete it")
+    return LD708.problem(message, f"look at it, then `llm-do approvals accept {shell_word(listed)}`, or delete it")
 
 
 LD709 = Code(
@@ -163,7 +164,7 @@ LD709 = Code(
 def new_manifest(path: str, maker: str) -> Problem:
     """A manifest; `maker` says what made it."""
     message = f"{path} was made by a model's tool ({maker}), and no one has agreed to it"
-    return LD709.problem(message, f"look at it, then `llm-do approvals accept {path}`, or delete it")
+    return LD709.problem(message, f"look at it, then `llm-do approvals accept {shell_word(path)}`, or delete it")
 
 
 LD710 = Code(

@@ -13,7 +13,6 @@ import logging
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from llm_do._extras import missing_extra
@@ -22,6 +21,7 @@ from llm_do.concurrency.lifeline import guarded_environment
 from llm_do.errors import ToolError
 from llm_do.formats.toolset_config import McpConfig
 from llm_do.formats.variables import UnsetVariableError, expand_variables
+from llm_do.text.sanitizer import shell_word
 from llm_do.toolsets.mcp.new_code import unreviewed_code
 from llm_do.toolsets.mcp.server_stderr import StderrTail
 
@@ -214,7 +214,7 @@ class McpSession:
             command = [_expanded(word, variables) for word in config.command]
             new = await asyncio.to_thread(unreviewed_code, self._root, command)
             if new is not None:
-                hint = f"Look at it, then `llm-do approvals accept {quote(new)}`, or delete it."
+                hint = f"Look at it, then `llm-do approvals accept {shell_word(new)}`, or delete it."
                 raise ToolError(f"it might load {new}, which a model's tool made and no one has agreed to", hint=hint)
             transport = CommandTransport(
                 command,

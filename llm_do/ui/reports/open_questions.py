@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 
 from llm_do.project.store_location import without_password
 from llm_do.runtime.record.store.stored_questions import PendingQuestion, short_id
 from llm_do.text.run_ids import short_run_id
-from llm_do.text.sanitizer import sanitize
+from llm_do.text.sanitizer import sanitize, shell_word
 from llm_do.ui.terminal.text_width import shorten_middle, text_width
 
 __all__ = ["answer_word", "how_to_answer", "question_rows", "same_project", "suspension_lines"]
@@ -60,16 +59,16 @@ def same_project(project: str | None, store: str | None, env_file: str | None) -
         "--store": without_password(store or ""),
         "--env-file": env_file,
     }
-    return "".join(f" {option} {shlex.quote(value)}" for option, value in named.items() if value)
+    return "".join(f" {option} {shell_word(value)}" for option, value in named.items() if value)
 
 
 def how_to_answer(questions: Sequence[PendingQuestion], same: str) -> str:
     """The commands that answer the first of these questions, and continue its run; `same` are options of both."""
     first = questions[0]
-    answer = f"llm-do approvals answer{same} {shlex.quote(short_id(first))} {answer_word(first)}"
+    answer = f"llm-do approvals answer{same} {shell_word(short_id(first))} {answer_word(first)}"
     if first.kind == "in_flight":  # to repeat a call is one way, and not always the right one
         answer += "".join(f", or {each}" for each in first.answers if each != "repeat")
-    return f"Answer: {answer}    Then: llm-do resume{same} {shlex.quote(short_run_id(first.run_id))}"
+    return f"Answer: {answer}    Then: llm-do resume{same} {shell_word(short_run_id(first.run_id))}"
 
 
 def suspension_lines(questions: Sequence[PendingQuestion], same: str) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -221,6 +222,25 @@ def test_a_project_in_a_folder_whose_name_is_not_utf8_runs_in_every_way(tmp_path
     for ended in (run_limited(ways[0], root), *(run_forked(*args, cwd=root) for args in ways[1:])):
         assert ended.code == 0, ended.err
         assert "answer to" in ended.out
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+def test_a_command_that_is_suggested_for_such_a_folder_can_be_copied(tmp_path: Path) -> None:
+    answers = """
+        - tools: [{name: send, args: {to: bob}}]
+        - text: over
+    """
+    for name in (NOT_UTF8, "it's \\new\u202e"):
+        write_project(tmp_path / name, answers)
+        waits = run_forked("run", name, "x", "--durable", cwd=tmp_path)
+        (resume,) = re.findall(r"Then: llm-do (resume .*)", waits.err)
+        said = subprocess.run(
+            ["bash", "-c", f"printf '%s\\0' {resume}"], capture_output=True, check=True, cwd=tmp_path
+        ).stdout
+        words = [os.fsdecode(word) for word in said.split(b"\0")[:-1]]
+        ended = run_forked(*words, "--approve-all", cwd=tmp_path)
+
+        assert (waits.code, ended.code, ended.out) == (5, 0, "over\n"), (resume, ended.err)
 
 
 def test_a_durable_run_that_fails_in_such_a_folder_keeps_its_error(tmp_path: Path) -> None:

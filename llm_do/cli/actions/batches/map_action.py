@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shlex
 import stat
 import sys
 import tempfile
@@ -25,6 +24,7 @@ from llm_do.cli.process.signals import kill_children
 from llm_do.cli.process.streams import PIPE_CLOSED, Capture, warn, write_all, write_stderr
 from llm_do.durable.progress import Failures
 from llm_do.errors import EXIT_CODES, InputError, UsageError
+from llm_do.text.sanitizer import shell_words
 
 if TYPE_CHECKING:
     from llm_do.cli.actions.session import Session
@@ -316,13 +316,13 @@ def _detached(record: BatchRecord, summary: BatchSummary) -> list[str]:
     return [
         f"batch {record.id}: {queued:,} of {record.total:,} inputs are on the queue, for `llm-do worker`"
         " with the same project and store",
-        f"print the results: {shlex.join(['llm-do', *again])}",
+        f"print the results: {shell_words(['llm-do', *again])}",
     ]
 
 
 def _next_steps(progress: Progress, record: BatchRecord) -> list[str]:
     """What to do about what hasn't completed."""
-    again = shlex.join(["llm-do", *sys.argv[1:]])
+    again = shell_words(["llm-do", *sys.argv[1:]])
     steps: list[str] = []
     if progress.reason == "stopped":
         steps.append(f"interrupted; the same command continues batch {record.id}")

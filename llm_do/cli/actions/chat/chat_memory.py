@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import secrets
-import shlex
 import time
 from typing import TYPE_CHECKING, Any
 
 from llm_do.errors import UsageError
 from llm_do.runtime.record.stored_records import RunFilter
 from llm_do.text.run_ids import short_run_id
+from llm_do.text.sanitizer import shell_word
 from llm_do.text.words import with_count
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Memory:
         found = await store.runs(filter=filter, limit=1)
         if not found:
             return None
-        id = shlex.quote(short_run_id(found[0].id))
+        id = shell_word(short_run_id(found[0].id))
         why = "waits for an answer" if found[0].status == "suspended" else "was stopped"
         return (
             f"run {id} on this thread {why}, and no turn can follow before it has ended: "

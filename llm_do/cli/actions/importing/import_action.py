@@ -22,7 +22,7 @@ from llm_do.importing.skill_plan import SKILLS
 from llm_do.importing.translation import Note
 from llm_do.linker.sources.project_files import ProjectFiles, read_project
 from llm_do.linker.sources.project_root import MANIFEST, ProjectLocation
-from llm_do.text.sanitizer import sanitize
+from llm_do.text.sanitizer import sanitize, shell_word
 from llm_do.text.words import with_count
 
 __all__ = ["Imported", "import_agents"]
@@ -79,14 +79,12 @@ class Imported:
         yield from self._next_steps()
 
     def _next_steps(self) -> Iterator[str]:
-        import shlex
-
         if not self.written:
             return
         agents = [file for file in self.written if file.startswith(f"{FOLDER}/")]
         skills = [file for file in self.written if file.startswith(f"{SKILLS}/") and file.endswith(f"/{SKILL}")]
         if MANIFEST in self.written:
-            folder = "" if self.root == Path.cwd() else f" {shlex.quote(str(self.root))}"
+            folder = "" if self.root == Path.cwd() else f" {shell_word(str(self.root))}"
             counts = [with_count(len(files), what) for files, what in ((agents, "agent"), (skills, "skill")) if files]
             yield f"{' and '.join(counts)}; check and run the project with:"
             yield sanitize(f"  llm-do check{folder}")
@@ -163,7 +161,7 @@ def _target(root: Path) -> Target:
     if project.manifest is None:
         raise UsageError(
             f"{root / MANIFEST} can't be read",
-            hint=f"`llm-do check {root}` says why; or name another folder with --to.",
+            hint=f"`llm-do check {shell_word(str(root))}` says why; or name another folder with --to.",
         )
     manifest = project.manifest
     taken = dict.fromkeys((*manifest.toolsets, *manifest.flows), MANIFEST)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from typing import Literal
 
 from llm_do._startup.frozen import frozen
 from llm_do.errors import UsageError
+from llm_do.text.sanitizer import shell_words
 
 __all__ = ["TestOptions"]
 
@@ -129,4 +129,4 @@ class TestOptions:
         words += [self.project] if self.project is not None else []
         words += ["-k", self.text] if self.text is not None else []
         words += ["--matrix"] if self.matrix else []
-        return shlex.join([*words, "--record-missing"])
+        return shell_words([*words, "--record-missing"])

@@ -13,6 +13,7 @@ from llm_do._machine_limits import hint_for
 from llm_do._startup.plain_commands import LeanCommand
 from llm_do.cli.arguments import parameters as p
 from llm_do.cli.arguments.completions import models_here
+from llm_do.text.sanitizer import shell_word
 
 __all__ = ["app"]
 
@@ -201,12 +202,10 @@ def write(root: Path, files: dict[str, str], report: Callable[[str], object]) ->
 
 
 def _next_steps(folder: str, models: list[str]) -> str:
-    import shlex
-
     from llm_do.models.catalog import available_models
 
-    where = "" if folder == "." else f" {shlex.quote(folder)}"
-    script = shlex.quote(f"script:{'' if folder == '.' else folder.rstrip('/') + '/'}tests/answers.yaml")
+    where = "" if folder == "." else f" {shell_word(folder)}"
+    script = shell_word(f"script:{'' if folder == '.' else folder.rstrip('/') + '/'}tests/answers.yaml")
     usable = {info.name: info for info in available_models()}
     if models:
         model = f"with {', '.join(models)}, which project.json names:"
