@@ -86,6 +86,15 @@ def both(body: Any, status: int = 200, kind: str = "application/json", **fields:
 YES = text("Y", "es")
 ADD = '{"a": 1, "b": 2}'
 PAGE = "<!DOCTYPE html><html><head><title>Sign in &amp; go</title></head><body>...</body></html>"
+OTHER_TYPES = {"annotations": [1], "audio": {"x": 1}, "reasoning": ["hm"], "reasoning_content": 5, "refusal": {"a": 1}}
+BOTH = ("Yes", "No")
+PIECES = (("Y", 0), ("N", 1), ("o", 1), ("es", 0))
+
+
+def choice(message: Any, name: str = "message") -> dict[str, Any]:
+    """A choice whose log probabilities aren't any."""
+    return {"index": 0, name: message, "finish_reason": "stop", "logprobs": {"content": [1]}}
+
 
 GOOD: dict[str, Row] = {
     "an ordinary answer": Row((YES,)),
@@ -230,6 +239,55 @@ GOOD: dict[str, Row] = {
         (text(""), text("")), status="provider_failed", output=None, error="invalidly", requests=2
     ),
     "separators of lines in the text": Row((text("Y\u2028\u0085e", "s"),), output="Y\u2028\u0085es"),
+    "times and names of other types": Row(
+        (text("Y", "es", id=5, model=["m"], created="now", service_tier=7, system_fingerprint=[1], moderation=[1]),)
+    ),
+    "a time that is no number": Row((text("Y", "es", created=[1]),)),
+    "token details of other types": Row(
+        (
+            text(
+                "Yes",
+                usage=USAGE
+                | {
+                    "prompt_tokens_details": "x",
+                    "completion_tokens_details": [1],
+                    "own": {"deep": {"er": 1}},
+                    "odd_details": {"some_tokens": "many"},
+                },
+            ),
+        )
+    ),
+    "optional parts of other types": Row(
+        (
+            Answer(
+                whole({"content": "Yes", **OTHER_TYPES}) | {"choices": [choice({"content": "Yes", **OTHER_TYPES})]},
+                events({**HEAD, "choices": [choice({"content": "Yes", **OTHER_TYPES}, "delta")], "usage": USAGE}),
+            ),
+        )
+    ),
+    "a refusal after text": Row(
+        (
+            Answer(
+                whole({"content": "Yes", "refusal": "no more"}),
+                events(*chunks({"content": "Yes"}, {"refusal": "no more"})),
+            ),
+        ),
+        warning="content filter cut",
+    ),
+    "several choices, a piece of each in turn": Row(
+        (
+            Answer(
+                whole({}) | {"choices": [{"index": at, "message": {"content": each}} for at, each in enumerate(BOTH)]},
+                events(
+                    *({**HEAD, "choices": [{"index": at, "delta": {"content": each}}]} for each, at in PIECES),
+                    {**HEAD, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "usage": USAGE},
+                ),
+            ),
+        )
+    ),
+    "a mark of the byte order": Row(
+        (Answer("\ufeff" + json.dumps(YES.whole), "\ufeff" + events(*chunks({"content": "Yes"}))),)
+    ),
     "more than the protocol has": Row((text("Y", "es", x_groq={"id": 1}, citations=["u"], choices_note=None),)),
 }
 
@@ -238,6 +296,11 @@ R = "no GPU is free"
 
 def failed(answer: Answer, error: str = R, requests: int | None = None, hint: str = "") -> Row:
     return Row((answer,), "provider_failed", None, error, hint=hint, requests=requests)
+
+
+def nested(levels: int) -> Any:
+    """An object in an object, and so on."""
+    return json.loads('{"a": ' * levels + "1" + "}" * levels)
 
 
 FORMS: dict[str, Any] = {
@@ -268,6 +331,14 @@ BAD: dict[str, Row] = {
         )
         for name, body in FORMS.items()
     },
+    "HTTP 400, deeply nested": failed(both({"error": nested(300)}, 400), "HTTP 400", requests=1),
+    "HTTP 200, an error that is deeply nested": failed(both({"error": nested(300)}), '{"a": {"a"'),
+    "a redirect": failed(
+        both("", 308, "text/html", headers={"location": "https://u:p@other.test/v1/chat/completions?key=1"}),
+        "redirects to https://other.test/v1/chat/completions (HTTP 308)",
+        requests=1,
+        hint="base_url",
+    ),
     "HTTP 400, nothing": failed(both("", 400), "HTTP 400", requests=1),
     "HTTP 500, a page": failed(both(FORMS["page"], 500, "text/html"), f"502 {R}", requests=2),
     "HTTP 200, error": failed(both({"error": {"message": R}})),

@@ -21,6 +21,7 @@ __all__ = [
     "bound_behind",
     "bounded_stream",
     "check_encoding",
+    "check_redirect",
     "too_slow",
 ]
 
@@ -45,12 +46,36 @@ _UNPACKED = 2**16
 
 
 class AnswerBoundError(httpx2.RequestError):
-    """An answer is more than is read of one; asking again wouldn't help."""
+    """An answer is more than is read of one, or is elsewhere; asking again wouldn't help."""
+
+    hint = "see what the server at this address sends"
+    """What to do about it."""
 
     @property
     def message(self) -> str:
         """What is wrong, in one sentence."""
         return str(self)
+
+
+def check_redirect(url: httpx2.URL, status: int, headers: Mapping[str, str]) -> None:
+    """Check that an answer isn't a redirect, which isn't followed: what was sent, and the key, are for one address.
+
+    Raises:
+        AnswerBoundError: It is one; the error names the address that it leads to.
+    """
+    if not 300 <= status < 400:
+        return
+    place = ""
+    if location := headers.get("location", ""):
+        try:
+            place = f" to {url.join(location).copy_with(query=None, fragment=None, userinfo=b'')}"
+        except (httpx2.InvalidURL, ValueError):
+            place = " to an address that isn't one"
+    error = AnswerBoundError(
+        f"the server at {url.host} redirects{place} (HTTP {status}), and redirects aren't followed"
+    )
+    error.hint = "name the address that answers, in `base_url` or the provider's variable"
+    raise error
 
 
 def check_encoding(headers: Mapping[str, str]) -> bool:

@@ -20,6 +20,7 @@ from llm_do.models.connections.answer_bounds import (
     AnswerBoundError,
     bounded_stream,
     check_encoding,
+    check_redirect,
     too_slow,
 )
 
@@ -88,7 +89,7 @@ class SpreadTransport(httpx2.AsyncBaseTransport):
     """A transport that spreads requests over pools of limited size, so that a request costs the same under load.
 
     Nothing of an answer reaches an SDK that isn't bounded (`answer_bounds`).
-    If `context` is None, a pool creates an SSL context when it is redirected to https.
+    If `context` is None, a pool creates an SSL context when it needs one.
     """
 
     def __init__(self, context: ssl.SSLContext | None, proxy: str | None = None) -> None:
@@ -120,6 +121,7 @@ class SpreadTransport(httpx2.AsyncBaseTransport):
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         response.stream = _AnswerBody(response, response.stream, shard, begun)
         try:
+            check_redirect(request.url, response.status_code, response.headers)
             response.stream.unpack(response.headers)
         except AnswerBoundError:
             await response.aclose()

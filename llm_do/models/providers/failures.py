@@ -143,8 +143,8 @@ def _lacks_responses(error: Exception, model: str, message: str) -> bool:
 
 
 def _hint(error: Exception) -> str | None:
-    if bound_behind(error) is not None:
-        return "see what the server at this address sends"
+    if bound := bound_behind(error):
+        return bound.hint
     if isinstance(error, ModelTimeoutError):
         return "the provider did not answer in time; raise `timeout` in `model_settings`"
     if isinstance(error, ModelConnectionError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from html import unescape
 from http import HTTPStatus
 from typing import cast
@@ -61,7 +62,8 @@ def provider_words(body: object, *, any_form: bool = True) -> str:
     """
     words = _find(body, 0)
     if not words and any_form and isinstance(body, Mapping | Sequence) and body:
-        words = json.dumps(body, ensure_ascii=False, default=str)
+        with suppress(RecursionError):
+            words = json.dumps(body, ensure_ascii=False, default=str)
     return short_words(words)
 
 

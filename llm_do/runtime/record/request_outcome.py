@@ -64,7 +64,7 @@ class RequestFailure:
             model=api.model_name if api is not None else "",
             transient=is_transient(error),
             status_code=http.status_code if http is not None else None,
-            body=to_json_data(api.body) if api is not None else None,
+            body=_body_data(api.body) if api is not None else None,
             retry_after=_retry_after(error),
             suggested_model=http.suggested_model_id if http is not None else None,
             members=tuple(cls.of(member) for member in group if isinstance(member, Exception)),
@@ -175,6 +175,14 @@ def _category(error: Exception) -> str:
     if isinstance(error, exceptions.ModelHTTPError) and special[:1] == ["ModelAPIError"]:
         return "ModelHTTPError"
     return special[0] if special else type(error).__name__
+
+
+def _body_data(body: object) -> object:
+    """Return an error's body as data; of one that is nested too deeply for that, its words."""
+    try:
+        return to_json_data(body)
+    except (ValueError, RecursionError):
+        return provider_words(body)
 
 
 def _retry_after(error: Exception) -> float | None:

@@ -23,6 +23,19 @@ FINISH_REASONS = {
 }
 """Other words for the two reasons that mean an answer is incomplete."""
 
+KINDS: dict[str, type] = {
+    "service_tier": str,
+    "system_fingerprint": str,
+    "moderation": dict,
+    "refusal": str,
+    "annotations": list,
+    "audio": dict,
+    "reasoning": str,
+    "reasoning_content": str,
+    "logprobs": dict,
+}
+"""What an answer may have besides what it must have, with the JSON type of each; `optional_types` knows the rest."""
+
 TOKEN_COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 MOST = 10**12
@@ -86,14 +99,30 @@ def error_in(data: object) -> object:
 
 
 def _envelope(data: Data, model: str) -> Data:
-    created = data.get("created")
     return {
-        **data,
+        **_fitting(data),
         "id": _text(data.get("id")),
         "model": _text(data.get("model")) or model,
-        "created": _number(created),
+        "created": _number(data.get("created")),
         "usage": mend_usage(data.get("usage")),
     }
+
+
+def _fitting(data: Data) -> Data:
+    """Return data without optional fields whose value is none of theirs: they would make the whole answer invalid."""
+    present = KINDS.keys() & data.keys()
+    unfit = {name for name in present if data[name] is not None and not _fits(name, data[name])}
+    return {name: value for name, value in data.items() if name not in unfit} if unfit else data
+
+
+def _fits(name: str, value: object) -> bool:
+    if not isinstance(value, KINDS[name]):
+        return False
+    if isinstance(value, str) or not value:
+        return True
+    from llm_do.models.providers.chat.optional_types import is_valid
+
+    return is_valid(name, value)
 
 
 def mend_usage(usage: object) -> Data | None:
@@ -110,6 +139,7 @@ def mend_usage(usage: object) -> Data | None:
     counts: Data = {
         name: _details(cast("Data", count)) if isinstance(count, dict) else count
         for name, count in cast("Data", usage).items()
+        if isinstance(count, dict) or not name.endswith("_details")
     }
     tokens = {name: _number(counts.get(name)) for name in TOKEN_COUNTS}
     tokens["total_tokens"] = tokens["total_tokens"] or tokens["prompt_tokens"] + tokens["completion_tokens"]
@@ -119,7 +149,7 @@ def mend_usage(usage: object) -> Data | None:
 
 
 def _details(counts: Data) -> Data:
-    return {name: _number(count) if isinstance(count, int | float) else count for name, count in counts.items()}
+    return {name: _number(count) for name, count in counts.items() if isinstance(count, int | float)}
 
 
 def _number(value: object) -> int:
@@ -129,14 +159,12 @@ def _number(value: object) -> int:
 
 def _choice(choice: Data) -> Data:
     message = _message(choice)
-    logprobs = choice.get("logprobs")
-    return {
-        **choice,
-        "index": 0,
-        "message": message,
-        "finish_reason": mend_finish_reason(choice.get("finish_reason"), calls=bool(message.get("tool_calls"))),
-        "logprobs": logprobs if isinstance(logprobs, dict) else None,
-    }
+    reason = mend_finish_reason(choice.get("finish_reason"), calls=bool(message.get("tool_calls")))
+    if message.get("refusal") and (message["content"] or message["tool_calls"]):
+        # What was said before a refusal counts, as in a stream, where it can't be taken back.
+        del message["refusal"]
+        reason = "content_filter"
+    return {"logprobs": None, **_fitting(choice), "index": 0, "message": message, "finish_reason": reason}
 
 
 def mend_finish_reason(reason: object, *, calls: bool) -> str:
@@ -155,15 +183,13 @@ def _message(choice: Data) -> Data:
     """Return a choice's message; some servers send the text alone, as the older protocol does."""
     found: object = choice.get("message") or choice.get("delta")
     message = dict(cast("Data", found)) if isinstance(found, dict) else {"content": choice.get("text")}
+    message = _fitting(message)
     message["role"] = "assistant"
     content = message.get("content")
     if isinstance(content, str):
         message["content"] = close_thinking(content)
     elif not isinstance(content, list):
         message["content"] = None
-    for name, kind in (("refusal", str), ("annotations", list), ("audio", dict)):
-        if not isinstance(message.get(name), kind):
-            message.pop(name, None)
     calls = [_call(call) for call in _calls(message)]
     message.pop("function_call", None)
     message["tool_calls"] = calls or None
@@ -201,6 +227,8 @@ class ChunkMender:
         self._calls = ToolCallDeltas()
         self._tags = ThinkingTags()
         self._usage: Data | None = None
+        self._index: int | None = None
+        """Which of several choices is the answer: the first that is sent."""
         self.is_finished = False
         """Whether the server has sent the reason why the answer ended."""
 
@@ -208,14 +236,12 @@ class ChunkMender:
         """Return the chunks that stand for one of the server's."""
         self._usage = mend_usage(chunk.get("usage")) or self._usage
         base = self._base(chunk)
-        choices = _choices(chunk)
-        if not choices:
+        choice = self._own(_choices(chunk))
+        if choice is None:
             return [{**base, "choices": []}]
-        choice = choices[0]
         found: object = choice.get("delta") or choice.get("message")
         delta = dict(cast("Data", found)) if isinstance(found, dict) else {"content": choice.get("text")}
-        if not isinstance(delta.get("refusal"), str):
-            delta.pop("refusal", None)
+        delta = _fitting(delta)
         calls = [self._calls.mend(call) for call in _calls(delta)]
         delta.pop("function_call", None)
         delta["tool_calls"] = calls or None
@@ -230,9 +256,24 @@ class ChunkMender:
             chunks.append({**self._envelope, "choices": [], "usage": self._usage})
         return chunks
 
+    def _own(self, choices: list[Data]) -> Data | None:
+        """Return the choice that is the answer's; a server may send others along with it, a piece of each in turn."""
+        for choice in choices:
+            number: object = choice.get("index")
+            if not isinstance(number, int):
+                return choice
+            if self._index is None:
+                self._index = number
+            if number == self._index:
+                return choice
+        return None
+
     def _base(self, chunk: Data) -> Data:
         """Everything of a chunk but its choices; usage comes once, at the end: some servers repeat it in each chunk."""
-        known = {key: value for key, value in chunk.items() if value is not None}
+        known = {key: value for key, value in _fitting(chunk).items() if value is not None}
+        for name, mend in (("id", _text), ("model", _text), ("created", _number)):
+            if name in known:
+                known[name] = mend(known[name])
         self._envelope = {**self._envelope, **known, "usage": None}
         return self._envelope
 
@@ -241,12 +282,11 @@ class ChunkMender:
         reason = choice.get("finish_reason")
         ends = isinstance(reason, str) and bool(reason)
         self.is_finished |= ends
-        logprobs: object = choice.get("logprobs")
         part: Data = {
-            **choice,
+            "logprobs": None,
+            **_fitting(choice),
             "index": 0,
             "delta": delta,
-            "logprobs": logprobs if isinstance(logprobs, dict) else None,
             "finish_reason": mend_finish_reason(reason, calls=False) if ends else None,
         }
         content = delta.get("content")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from typing import Any, cast
@@ -60,7 +61,7 @@ class ChatStream(AsyncStream[ChatCompletionChunk]):
             await self.response.aclose()
 
     async def _events(self, mender: ChunkMender) -> AsyncIterator[dict[str, Any]]:
-        request, events = self.response.request, self._iter_events()
+        request, events = self.response.request, self._decoder.aiter_bytes(_without_mark(self.response.aiter_bytes()))
         async for event in events:
             if event.data.startswith(END):
                 with suppress(TimeoutError, APIError):
@@ -76,6 +77,20 @@ class ChatStream(AsyncStream[ChatCompletionChunk]):
     async def _document(self) -> AsyncIterator[dict[str, Any]]:
         await self.response.aread()
         yield read_completion(self.response.text, "", lambda: self.response.request).to_dict(mode="json")
+
+
+async def _without_mark(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Return the bytes of a stream without the mark that it may begin with, which the SDK takes for part of a field."""
+    start = b""
+    async for part in parts:
+        start += part
+        if len(start) >= len(BOM_UTF8) or not BOM_UTF8.startswith(start):
+            yield start.removeprefix(BOM_UTF8)
+            break
+    else:
+        yield start
+    async for part in parts:
+        yield part
 
 
 def is_document(response: httpx2.Response) -> bool:
