@@ -32,7 +32,7 @@ def line_after(text: str, keys: str) -> str | None:
         asyncio.get_running_loop().add_reader(ours, watch)
         try:
             async with asyncio.timeout(20):
-                return await edit_line(theirs, theirs, "rule: ", text, lambda: (80, 24))
+                return await edit_line(theirs, theirs, "rule: ", text, lambda: (80, 24), lambda: None)
         finally:
             asyncio.get_running_loop().remove_reader(ours)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, cast
 
@@ -43,6 +44,9 @@ class Typist:
         return False
 
     def forget_typed(self) -> None: ...
+
+    def aside(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def hold(self) -> None: ...
 

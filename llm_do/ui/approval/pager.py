@@ -28,11 +28,12 @@ async def view(terminal: Terminal, question: QuestionText) -> Seen:
     """
     if terminal.is_plain:
         return await _pages(terminal, question, "")
-    terminal.write(_OTHER_SCREEN)
-    try:
-        return await _pages(terminal, question, _CLEAR)
-    finally:
-        terminal.write(_BACK)
+    with terminal.aside():
+        terminal.write(_OTHER_SCREEN)
+        try:
+            return await _pages(terminal, question, _CLEAR)
+        finally:
+            terminal.write(_BACK)
 
 
 async def _pages(terminal: Terminal, question: QuestionText, clear: str) -> Seen:

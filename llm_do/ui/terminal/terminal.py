@@ -9,15 +9,19 @@ import signal
 import stat
 import sys
 import threading
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
+from llm_do.text.sanitizer import sanitize
 from llm_do.ui.terminal.screen import in_ci, is_plain
 
 __all__ = ["Terminal", "find_terminal"]
 
 _LINE_BYTES = 4096
+
+_MOST_SHOWN = 64 * 1024
+"""Characters of a question that are kept to draw it again."""
 
 
 def find_terminal(environ: Mapping[str, str], writes: int = 2) -> Terminal | None:
@@ -55,6 +59,8 @@ def _in_foreground(number: int) -> bool:
 class Terminal:
     """A terminal to write questions to and read answers from, in its ordinary line mode.
 
+    A process that is suspended while it waits for an answer (Ctrl-Z) writes the question again when it continues.
+
     Args:
         reads: The file descriptor to read.
         writes: The one to write.
@@ -66,6 +72,7 @@ class Terminal:
         self._reads = reads
         self._writes = writes
         self._echoing: Any = None
+        self._shown = ""
 
     @property
     def columns(self) -> int:
@@ -83,10 +90,28 @@ class Terminal:
 
     def write(self, text: str) -> None:
         """Write text that is sanitized already."""
+        self._shown = f"{self._shown}{text}"[-_MOST_SHOWN:]
+        self._write(text)
+
+    def _write(self, text: str) -> None:
         data = memoryview(text.encode("utf-8", "backslashreplace"))
         with suppress(OSError):
             while data:
                 data = data[os.write(self._writes, data) :]
+
+    def write_again(self) -> None:
+        """Write the current question once more, as much of it as there is room for, below what a shell has written."""
+        if _in_foreground(self._reads):
+            self._write("".join(self._shown.splitlines(keepends=True)[-self.rows :]))
+
+    @contextmanager
+    def aside(self) -> Generator[None]:
+        """What is written meanwhile, such as on the other screen, is no part of the question afterwards."""
+        before, self._shown = self._shown, ""
+        try:
+            yield
+        finally:
+            self._shown = before
 
     def mute(self) -> None:
         """Turn echo off: an echoed Enter would move what is drawn."""
@@ -113,7 +138,8 @@ class Terminal:
         return True
 
     def forget_typed(self) -> None:
-        """Drop what was typed before the question could be read: it answers nothing."""
+        """Begin a question: what was typed before it could be read answers nothing, and is dropped."""
+        self._shown = ""
         if sys.platform != "win32":
             import termios
 
@@ -144,7 +170,7 @@ class Terminal:
             return 80, 24
 
         try:
-            return await edit_line(self._reads, self._writes, mark, text, size)
+            return await edit_line(self._reads, self._writes, mark, text, size, self.write_again)
         except KeyboardInterrupt:
             # The line editor reads Ctrl-C as a key; it means what it means everywhere else.
             signal.raise_signal(signal.SIGINT)
@@ -152,6 +178,12 @@ class Terminal:
 
     async def read_line(self) -> str | None:
         """Wait for a line; the event loop keeps running, and cancelling ends the wait."""
+        with _on_continuing(self.write_again):
+            line = await self._read_line()
+        self._shown += f"{sanitize(line or '')}\n"  # as it was echoed
+        return line
+
+    async def _read_line(self) -> str | None:
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[bytes] = loop.create_future()
         watched, wake = os.pipe()
@@ -177,3 +209,21 @@ class Terminal:
         finally:
             os.close(wake)
         return line.decode("utf-8", "replace").rstrip("\r\n") if line else None
+
+
+@contextmanager
+def _on_continuing(call: Callable[[], None]) -> Generator[None]:
+    """Call a function whenever the process continues after it was suspended, where a loop can watch for that."""
+    if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    try:
+        loop.add_signal_handler(signal.SIGCONT, call)
+    except (NotImplementedError, RuntimeError):  # a loop that watches no signals
+        yield
+        return
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGCONT)
