@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from pydantic_ai.exceptions import ContentFilterError, OutputTokenLimitExceeded, UnexpectedModelBehavior
+from pydantic_ai.exceptions import ContentFilterError, ModelRetry, OutputTokenLimitExceeded, UnexpectedModelBehavior
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse, TextPart, ToolCallPart
+from pydantic_core import ValidationError
 
 from llm_do.errors import ModelBehaviourError
 from llm_do.models.providers.provider_words import short_words
 
 __all__ = ["behaviour_error", "cut_note", "cut_warning"]
+
+FAULTS = 3
+"""Faults of an answer that are named."""
 
 
 def cut_warning(response: ModelResponse, model: str) -> str | None:
@@ -46,9 +50,26 @@ def behaviour_error(name: str, error: UnexpectedModelBehavior, agent_path: str) 
         message = f"the model of agent {name!r} reached its output limit before its answer was usable"
         hint = "Raise `max_tokens`, or ask for less."
     else:
-        message = f"the model of agent {name!r} kept answering invalidly: {short_words(error.message)}"
+        fault = _last_fault(error)
+        why = f"; the last answer: {short_words(fault)}" if fault else ""
+        message = f"the model of agent {name!r} kept answering invalidly: {short_words(error.message)}{why}"
         hint = "Raise `retries`, make the output's schema simpler, or use a stronger model."
     return ModelBehaviourError(message, hint=hint, agent_path=agent_path)
+
+
+def _last_fault(error: UnexpectedModelBehavior) -> str:
+    """What was wrong with the last of the answers, if it is known."""
+    behind = error.__cause__
+    while behind is not None:
+        if isinstance(behind, ValidationError):
+            return "; ".join(
+                ": ".join(filter(None, (".".join(map(str, fault["loc"])), fault["msg"])))
+                for fault in behind.errors(include_url=False, include_input=False, include_context=False)[:FAULTS]
+            )
+        if isinstance(behind, ModelRetry):
+            return behind.message
+        behind = behind.__cause__
+    return ""
 
 
 def _refusal(error: ContentFilterError) -> str:

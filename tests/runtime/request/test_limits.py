@@ -305,6 +305,8 @@ def test_too_much_invalid_structured_output_is_a_model_error(output_type: Any) -
     result = carry_out(runtime)
 
     assert isinstance(result.error, ModelBehaviourError)
+    for words in ("the last answer: ", "number: ", "integer"):
+        assert words in result.error.message
     assert len(model.asked) == 3
     strict(result.messages)
 
