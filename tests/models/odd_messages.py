@@ -44,6 +44,21 @@ def answer(*content: dict[str, Any], stop: str | None = "end_turn", ends: bool =
 
 
 YES = answer(text("Yes"))
+
+
+def mistyped(old: str, new: str) -> str:
+    """The stream of `YES`, with something of another type in it."""
+    assert YES.stream is not None
+    assert old in YES.stream
+    return YES.stream.replace(old, new)
+
+
+NUMBER = Answer(
+    {**YES.whole, "content": [text("Yes") | {"text": 7}]},
+    mistyped('"text_delta", "text": "Yes"', '"text_delta", "text": 7'),
+)
+"""An answer whose text is a number."""
+
 ERROR = {"type": "error", "error": {"type": "invalid_request_error", "message": R}}
 
 ROWS: dict[str, Row] = {
@@ -59,6 +74,19 @@ ROWS: dict[str, Row] = {
     "cut at the limit": Row((answer(text("Yes"), stop="max_tokens"),), warning="cut off at its output limit"),
     "refused half-way": Row((answer(text("Yes"), stop="refusal"),), warning="content filter cut"),
     "refused": Row((answer(stop="refusal"),), "provider_failed", None, "refused", requests=1),
+    "a number as text": failed(NUMBER, "a text in the answer is an int"),
+    "a number as the name of a tool": failed(
+        Answer(answer(call("add", {}) | {"name": 7}, stop="tool_use").whole, NUMBER.stream), "in the answer is an int"
+    ),
+    "a truth value as arguments": failed(
+        Answer(answer(call("add", {}) | {"input": True}, stop="tool_use").whole, NUMBER.stream), "in the answer"
+    ),
+    "a number as usage": failed(
+        Answer(YES.whole | {"usage": 7}, mistyped(json.dumps(USAGE), "7")),
+        "AttributeError: 'int' object",
+        hint="see what the server at this address sends",
+        requests=1,
+    ),
     "a cut stream": Row(
         (Answer(YES.whole, (YES.stream or "")[:500], cut=True),),
         "provider_failed",

@@ -20,6 +20,7 @@ from pydantic_ai.exceptions import (
     ModelUnavailableError as ProviderUnavailableError,
     RunCancelled,
 )
+from pydantic_core import ValidationError
 
 from llm_do.errors import ModelError, ModelUnavailableError, ProviderError
 from llm_do.models.connections.answer_bounds import bound_behind
@@ -47,6 +48,9 @@ PERMANENT = (
 )
 RESPONSES = ("openai", "openai-responses")
 """Providers whose models are asked by the Responses API."""
+
+UNREAD = (AttributeError, TypeError, LookupError, AssertionError, ValidationError)
+"""What a library raises that reads an answer whose parts are none of its protocol's."""
 
 CONNECTION_ERRORS = ("TransportError", "APIConnectionError")
 """Class names of connection errors in the HTTP clients and the providers' libraries, in any version."""
@@ -103,7 +107,7 @@ def explain_failure(
             hint=f"check {' or '.join(keys)}" if keys else "check the provider's credentials",
             file=file,
         )
-    failed = ProviderError(f"the request to {model!r}{whose} failed: {message}", hint=_hint(error))
+    failed = ProviderError(f"the request to {model!r}{whose} failed: {message}", hint=_hint(error, model))
     failed.file = file
     failed.status_code = error.status_code if isinstance(error, ModelHTTPError) else None
     return failed
@@ -142,7 +146,7 @@ def _lacks_responses(error: Exception, model: str, message: str) -> bool:
     return "unexpected endpoint" in words
 
 
-def _hint(error: Exception) -> str | None:
+def _hint(error: Exception, model: str) -> str | None:
     if bound := bound_behind(error):
         return bound.hint
     if isinstance(error, ModelTimeoutError):
@@ -151,6 +155,8 @@ def _hint(error: Exception) -> str | None:
         return "check the address, the network and the proxy variables in the environment"
     if isinstance(error, ModelRateLimitError):
         return "wait, or raise `max_retries`"
+    if isinstance(error, UNREAD) and split_name(model)[0] in PROVIDERS:
+        return "its answer may be none of its protocol: see what the server at this address sends"
     return None
 
 
@@ -166,6 +172,11 @@ def _provider_message(error: Exception) -> str:
 
 def error_text(error: Exception) -> str:
     """An error's text, and for a lost connection the reason, which clients keep in the exceptions behind it."""
+    if isinstance(error, ValidationError):
+        faults = error.errors(include_url=False, include_input=False, include_context=False)[:3]
+        return "; ".join(".".join([error.title, *map(str, fault["loc"])]) + f": {fault['msg']}" for fault in faults)
+    if isinstance(error, UNREAD):
+        return f"{type(error).__name__}: {error}"
     if not isinstance(error, ModelConnectionError):
         return str(error)
     cause: BaseException | None = error

@@ -24,7 +24,7 @@ from llm_do.runtime.record.exchanges import RequestPlace
 from llm_do.runtime.record.request_outcome import RequestFailure, RequestOutcome
 from llm_do.runtime.record.results import Usage
 from llm_do.runtime.record.transport import Answer
-from llm_do.runtime.request.answer_texts import replace_surrogates_in_response
+from llm_do.runtime.request.answer_texts import check_response, check_text, replace_surrogates_in_response
 from llm_do.runtime.request.cost import is_free
 from llm_do.runtime.request.request_step import request_step
 from llm_do.runtime.request.sent_attempt import SentAttempt
@@ -115,7 +115,8 @@ def _model_label(ctx: CallContext, request: OutgoingRequest) -> str:
 async def _ask(request: OutgoingRequest, text: _StreamedText | None) -> Answer:
     """Ask the model."""
     try:
-        response = await (_request(request) if text is None else _stream(request, text))
+        answered = await (_request(request) if text is None else _stream(request, text))
+        response = check_response(answered, _component_name(request))
         outcome = RequestOutcome(usage_of_response(request, response), replace_surrogates_in_response(response))
         return Answer(outcome, first_token=text.first if text is not None else None)
     except Exception as error:  # noqa: BLE001 (how an attempt ended is a value)
@@ -139,7 +140,7 @@ async def _stream(request: OutgoingRequest, text: _StreamedText) -> ModelRespons
     response = await _request(request)
     for part in response.parts:
         if isinstance(part, TextPart):
-            text.add(part.content)
+            text.add(check_text(part.content, _component_name(request)))
     return response
 
 
@@ -149,12 +150,17 @@ async def _streamed(request: OutgoingRequest, text: _StreamedText) -> ModelRespo
     async with model.request_stream(request.messages, request.settings, request.parameters) as stream:
         async for event in stream:
             if part := _text_of(event):
-                text.add(part)
+                text.add(check_text(part, _component_name(request)))
         response = stream.get()
     if not _says_why_it_ended(response) and model.base_url:
-        name = component_models(model)[0].model_name
-        raise exceptions.ModelConnectionError(name, "the stream ended before the response was complete")
+        raise exceptions.ModelConnectionError(
+            _component_name(request), "the stream ended before the response was complete"
+        )
     return response
+
+
+def _component_name(request: OutgoingRequest) -> str:
+    return component_models(request.model)[0].model_name
 
 
 def _says_why_it_ended(response: ModelResponse) -> bool:

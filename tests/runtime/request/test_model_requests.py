@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
 from pydantic_ai.exceptions import ModelConnectionError, ModelHTTPError, ModelQuotaExceededError
-from pydantic_ai.messages import TextPart
+from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.models.function import DeltaToolCall, FunctionModel
+from pydantic_ai.models.test import TestModel
 
 from llm_do import AgentSpec, HookPoint, ModelError, ProviderError, RunResult, Runtime, RuntimeConfig
 from llm_do.errors import ModelUnavailableError
@@ -288,6 +289,27 @@ def test_a_hook_that_fails_before_a_request_is_not_retried() -> None:
     assert isinstance(result.error, ModelHTTPError)
     assert calls == [1]
     assert model.asked == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ("Yes", "the answer is a str, not a ModelResponse"),
+        (ModelResponse([TextPart(cast("str", 7))]), "a text in the answer is an int"),
+        (ModelResponse([call(cast("str", None))]), "the name of a tool call in the answer is null"),
+        (ModelResponse([call("add", cast("Any", [1, 2]))]), "the arguments of a tool call in the answer are a list"),
+    ],
+)
+def test_an_answer_of_another_type_is_the_models_failure_and_is_not_kept(answer: Any, words: str) -> None:
+    class Own(TestModel):
+        async def request(self, *args: Any, **options: Any) -> Any:
+            return answer
+
+    result = carry_out(runtime_of([agent("main", Own(), tools=[add])], max_retries=0))
+
+    assert isinstance(result.error, ProviderError)
+    assert words in result.error.message
+    assert [message.kind for message in result.messages] in ([], ["request"])
 
 
 def test_a_model_that_raises_is_a_provider_error() -> None:
