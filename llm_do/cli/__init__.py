@@ -10,6 +10,7 @@ import sys
 from contextlib import suppress
 
 from llm_do._machine_limits import find_limit
+from llm_do._startup.option_names import name_options_as_flags
 from llm_do._startup.process import exit_process, hasten_commands, pause_collector
 from llm_do._startup.stack import with_stack_room
 
@@ -30,6 +31,7 @@ def _main() -> None:
     pause_collector()
     from llm_do.cli.process import signals, streams
 
+    name_options_as_flags()
     streams.ensure_open()  # before a file is opened, which would stand for a stream that is closed
     signals.exit_on_signals()
     hasten_commands()

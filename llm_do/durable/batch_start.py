@@ -15,6 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from llm_do._startup.frozen import frozen
+from llm_do._startup.option_names import option_name
 from llm_do.errors import UsageError
 from llm_do.runtime.record.redaction import redactor
 from llm_do.runtime.record.store.batches import BatchInput, BatchRecord
@@ -126,7 +127,8 @@ async def start_batch(
     if options.retry and await store.batch(options.id) is None:
         raise UsageError(
             f"there is no batch {options.id!r} whose inputs could be run again",
-            hint="Leave out --retry to begin it, or name the batch that you mean with --batch.",
+            hint=f"Leave out {option_name('--retry', 'retry=True')} to begin it, or name the batch that you mean with "
+            f"{option_name('--batch')}.",
         )
     kept = await store.begin(asked)
     if kept == asked:
@@ -165,7 +167,8 @@ def check_recorded(session: Session) -> None:
     if config.record is False or own or (project.threads.store == "memory" and config.store is None):
         raise UsageError(
             "the runs of a batch are kept on disk, and nothing is recorded here",
-            hint="Leave out --no-record, `record: false` and `threads.store: memory`.",
+            hint="Leave out "
+            f"{option_name('--no-record', 'record=False')}, `record: false` and `threads.store: memory`.",
         )
 
 
@@ -179,13 +182,14 @@ def _check_same(kept: BatchRecord, asked: BatchRecord, source: str) -> None:
         names = [each.entry or f"the project's entry {each.name}" for each in (kept, asked)]
         raise UsageError(
             f"batch {kept.id} runs {names[0]}, not {names[1]}",
-            hint="Give the other entry a batch of its own: --batch NAME.",
+            hint=f"Give the other entry a batch of its own: {option_name('--batch NAME', 'batch=NAME')}.",
         )
     if kept.inputs != asked.inputs:
         counts = f" ({kept.total:,} then, {asked.total:,} now)" if kept.total != asked.total else ""
         raise UsageError(
             f"{source} has other inputs than batch {kept.id} was begun with{counts}",
-            hint="Restore it to continue that batch, or begin another one: --batch NAME.",
+            hint="Restore it to continue that batch, or begin another one: "
+            f"{option_name('--batch NAME', 'batch=NAME')}.",
         )
 
 
@@ -194,8 +198,9 @@ def _check_unchanged(kept: BatchRecord, asked: BatchRecord) -> None:
     if changed:
         raise UsageError(
             f"what batch {kept.id} was begun with has changed: {', '.join(changed)}",
-            hint="Undo the changes, or continue with them: --accept-changes. Inputs that have results keep them; add"
-            " `--retry failed` to run those again that failed.",
+            hint="Undo the changes, or continue with them: "
+            f"{option_name('--accept-changes', 'accept_changes=True')}. Inputs that have results keep them; add"
+            f" `{option_name('--retry failed', 'retry=True')}` to run those again that failed.",
         )
 
 

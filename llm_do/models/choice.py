@@ -8,6 +8,7 @@ from typing import Literal
 
 from llm_do._extras import install_command
 from llm_do._startup.frozen import frozen
+from llm_do._startup.option_names import option_name
 from llm_do.errors import ModelUnavailableError
 from llm_do.models.aliases import Aliases, resolve_aliases
 from llm_do.models.providers.model_names import (
@@ -90,9 +91,10 @@ def _as_tuple(value: str | Sequence[str]) -> tuple[str, ...]:
 
 def _check_compatible(agent: str, name: str, globs: Sequence[str], file: str | None) -> None:
     if globs and not matches_any(name.lower(), map(str.lower, globs)):
+        how = option_name(f"`--model {agent}=MODEL`", f"`models={{{agent!r}: MODEL}}`")
         raise ModelUnavailableError(
             f"agent {agent!r} is not compatible with the model {name!r}, only with {', '.join(globs)}",
-            hint=f"name another with `--model {agent}=MODEL`, or change `compatible_models`",
+            hint=f"name another with {how}, or change `compatible_models`",
             file=file,
         )
 
@@ -101,7 +103,7 @@ def _no_model_error(
     agent: str, environ: Mapping[str, str], file: str | None, *, local_available: Callable[[], bool]
 ) -> ModelUnavailableError:
     keys = available_keys(environ)
-    local = "`--model local` runs the local model"
+    local = option_name("`--model local`", "`model='local'`") + " runs the local model"
     if not local_available():
         local = f"`{install_command('local')}` and `llm-do models pull` install the model `local`"
     found = f" ({', '.join(keys)} is set, so its provider's models are available)" if keys else ""
@@ -111,9 +113,10 @@ def _no_model_error(
         names = " and ".join([*keys, variable])
         found = f" ({names} {'are' if keys else 'is'} set; a model of that server is named `{name}`)"
     first = "name one with" if keys or moved else "set a provider's key, such as OPENAI_API_KEY, or name a model with"
+    model = option_name("`--model PROVIDER:NAME`", "`model='PROVIDER:NAME'`")
     return ModelUnavailableError(
         f"agent {agent!r} has no model",
-        hint=f"{first} `--model PROVIDER:NAME`, in `model` of the agent's file, the manifest or your "
+        hint=f"{first} {model}, in `model` of the agent's file, the manifest or your "
         f"config.toml, or in LLM_DO_MODEL{found}; {local}",
         file=file,
     )

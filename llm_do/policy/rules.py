@@ -12,11 +12,13 @@ from functools import cached_property
 from typing import cast
 
 from llm_do._startup.frozen import frozen
+from llm_do._startup.option_names import option_name
 from llm_do.policy.pattern import Pattern, PatternError, parse_pattern
 from llm_do.policy.values import Decision, Effect, ToolCallInfo
 from llm_do.text.globs import Glob
+from llm_do.text.sanitizer import shell_word
 
-__all__ = ["Policy", "Rule", "RuleFault", "as_texts", "build_policy", "option_rules"]
+__all__ = ["Policy", "Rule", "RuleFault", "as_texts", "build_policy", "option_rules", "option_text"]
 
 _EFFECTS: tuple[Effect, ...] = ("deny", "ask", "allow")
 
@@ -210,8 +212,19 @@ def build_policy(
 
 
 def option_rules(effect: Effect, texts: Iterable[str]) -> tuple[Rule, ...]:
-    """Return the rules of a command line's `--deny PATTERN` options."""
+    """Return the rules of the patterns that an option, such as `deny`, was given."""
+    # Decisions name it in what models read and runs record, which doesn't depend on who has started the process.
     return tuple(Rule(effect, parse_pattern(text), text, place=f"--{effect}") for text in texts)
+
+
+def option_text(effect: Effect, pattern: str) -> str:
+    """A pattern as whoever started this process passes it.
+
+    Example:
+        >>> option_text("deny", "send(to=ann)")
+        "deny='send(to=ann)'"
+    """
+    return option_name(f"--{effect} {shell_word(pattern)}", f"{effect}={pattern!r}")
 
 
 def _fault_text(error: PatternError) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from llm_do._extras import has_extra, missing_extra
+from llm_do._startup.option_names import option_name
 from llm_do.errors import UsageError
 from llm_do.formats.variables import stray_reference
 
@@ -71,7 +72,8 @@ def expand(store: str, environ: Mapping[str, str]) -> str:
         if not environ.get(name):
             raise UsageError(
                 f"the environment variable {name}, which the store's URL refers to, is not set",
-                hint="Set it before llm-do starts, in the project's .env, or in the file that --env-file names.",
+                hint="Set it before llm-do starts, in the project's .env, or in the file that "
+                f"{option_name('--env-file')} names.",
             )
     if (stray := stray_reference(store)) is not None:
         raise UsageError(

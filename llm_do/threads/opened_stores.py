@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from llm_do._machine_limits import hint_for
+from llm_do._startup.option_names import option_name
 from llm_do.errors import StoreError, UsageError
 from llm_do.files.local_folder import FOLDER, NOT_LINKED, is_linked, make_folder
 from llm_do.project.store_location import expand, is_database
@@ -120,7 +121,8 @@ def reason_unrecorded(project: Project) -> StoreError | None:
     return _link_error(root) or (
         StoreError(
             f"{project.root} is read-only",
-            hint="run it in a folder that you may write to, or without a record (`--no-record`)",
+            hint="run it in a folder that you may write to, or without a record (`"
+            f"{option_name('--no-record', 'record=False')}`)",
         )
         if _is_read_only(root)
         else None

@@ -251,7 +251,7 @@ def test_an_invalid_model_name_is_refused_before_anything_runs(project: Callable
     assert (ended["dry"].code, ended["dry"].err) == (2, ended["agent"].err)
     assert ended["rule"].code == 2
     assert ended["rule"].err == (
-        "error: deny='mian:send' names 'mian', and the project has no such agent. Did you mean `main`?\n"
+        "error: --deny mian:send names 'mian', and the project has no such agent. Did you mean `main`?\n"
     )
 
 

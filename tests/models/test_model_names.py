@@ -137,7 +137,7 @@ def test_a_model_that_nobody_named_is_reported(monkeypatch: pytest.MonkeyPatch) 
 
     assert result.status == "provider_failed"
     assert notices == [
-        "no model is named: using openai:gpt-6.1-terra, as OPENAI_API_KEY is set; name another with --model"
+        "no model is named: using openai:gpt-6.1-terra, as OPENAI_API_KEY is set; name another with model="
     ]
 
 
@@ -163,7 +163,7 @@ def test_a_key_without_a_default_model_keeps_the_local_model_from_being_used(env
     with pytest.raises(ModelUnavailableError) as raised:
         choose_model("main", environ=environ, local_available=lambda: True, file=FILE)
     assert next(iter(environ)) in (raised.value.hint or "")
-    assert "--model local" in (raised.value.hint or "")
+    assert "`model='local'` runs" in (raised.value.hint or "")
 
 
 def test_without_any_model_the_error_lists_the_ways_to_choose_one() -> None:
@@ -172,7 +172,14 @@ def test_without_any_model_the_error_lists_the_ways_to_choose_one() -> None:
     error = raised.value
     assert error.message == "agent 'main' has no model"
     assert error.file == FILE
-    ways = ("OPENAI_API_KEY", "--model", "LLM_DO_MODEL", "manifest", "llm-do models pull", install_command("local"))
+    ways = (
+        "OPENAI_API_KEY",
+        "`model='PROVIDER:NAME'`",
+        "LLM_DO_MODEL",
+        "manifest",
+        "llm-do models pull",
+        install_command("local"),
+    )
     for way in ways:
         assert way in (error.hint or "")
 

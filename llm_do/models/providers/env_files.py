@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from llm_do._bounded_files import open_ordinary
+from llm_do._startup.option_names import option_name
 from llm_do.errors import UsageError
 from llm_do.models.providers.model_names import PROVIDERS, expand_user
 
@@ -50,7 +51,7 @@ def read_variables(folder: Path | None, file: str | None = None) -> dict[str, st
         except OSError as error:
             raise UsageError(
                 f"the env file {file} can't be read: {error.strerror or error}",
-                hint="--env-file names a file of lines such as OPENAI_API_KEY=...",
+                hint=f"{option_name('--env-file')} names a file of lines such as OPENAI_API_KEY=...",
             ) from error
         except ValueError as error:
             raise UsageError(f"the env file {file} is not text in UTF-8", hint="Save it as UTF-8.") from error

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from llm_do.errors import LlmDoError, RunError
-from llm_do.policy.rules import Rule
+from llm_do.policy.rules import Rule, option_rules
 from llm_do.project.flow_spec import every_agent
 from llm_do.project.tools.builtin_toolsets import BUILTINS
 from llm_do.runtime.tools.traits import traits_of
@@ -47,7 +47,7 @@ def check_listed_names(ctx: CallContext, tools: Sequence[ToolDefinition]) -> Non
         if name not in names and name not in built.conditional:
             raise _error(ctx, f"agent {spec.name!r} gates the tool {name!r}, which it doesn't have", name, names, place)
     own = {traits.tool for tool in tools if (traits := traits_of(tool.metadata)) is not None}
-    rules = [*approver.policy.rules, *(Rule("allow", each, each.text, place="--allow") for each in approver.options)]
+    rules = [*approver.policy.rules, *option_rules("allow", [each.text for each in approver.options])]
     for rule in rules:
         _check_rule(ctx, rule, built, names, own)
 

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from llm_do._startup.frozen import frozen
+from llm_do._startup.option_names import option_name
 from llm_do.concurrency.large_values import json_data
 from llm_do.concurrency.run_end import RunEndSignal
 from llm_do.errors import DepthLimitError, EntryError, InputError, LlmDoError, Status
@@ -83,7 +84,7 @@ def open_call(ctx: CallContext, name: str, site: CallSite) -> CallConfig:
     if parent.depth + 1 > limit:
         raise DepthLimitError(
             f"calling {name!r} would be deeper than {limit} calls",
-            hint="Raise `runtime.max_depth` or --max-depth, or end the recursion earlier.",
+            hint=f"Raise `runtime.max_depth` or {option_name('--max-depth')}, or end the recursion earlier.",
             agent_path=path,
         )
     # What an entry agent does is the run itself; everything below is a descendant.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from pydantic_ai.models import Model
 
+from llm_do._startup.option_names import option_name
 from llm_do.errors import ModelUnavailableError
 from llm_do.models.aliases import resolve_aliases
 from llm_do.models.catalog import is_local_available
@@ -109,7 +110,8 @@ def _by_name(
     elif choice.origin == "key":
         keys = PROVIDERS[split_name(choice.names[0])[0]].keys
         key = next((key for key in keys if session.pool.environment.get(key)), keys[0])
-        config.notice(f"no model is named: using {choice.names[0]}, as {key} is set; name another with --model")
+        how = option_name("--model")
+        config.notice(f"no model is named: using {choice.names[0]}, as {key} is set; name another with {how}")
     found = session.pool.get(choice.names, agent=spec.name, file=file, settings=built.settings)
     return EngineModel(found, choice.names)
 

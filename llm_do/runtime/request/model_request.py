@@ -14,6 +14,7 @@ from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 
+from llm_do._startup.option_names import option_name
 from llm_do.errors import StepLimitError
 from llm_do.models.composites import component_models, disable_client_retries
 from llm_do.project.thread_config import ThreadConfig
@@ -125,7 +126,7 @@ def _count_request(ctx: CallContext) -> None:
     if ctx.frame.requests >= config.max_steps:
         raise StepLimitError(
             f"agent {config.name!r} used all its {config.max_steps} model requests",
-            hint="Raise `max_steps` in its file, in project.json or with --max-steps.",
+            hint=f"Raise `max_steps` in its file, in project.json or with {option_name('--max-steps')}.",
             agent_path=ctx.path,
         )
     ctx.frame.requests += 1

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from llm_do._startup.frozen import frozen
+from llm_do._startup.option_names import option_name
 from llm_do.concurrency.event_loops import cancel_and_wait, complete
 from llm_do.concurrency.large_values import json_data
 from llm_do.concurrency.run_end import RunEndSignal, reraise_if_cancelled
@@ -171,13 +172,15 @@ class Execution:
         if record is False and run.thread_id is not None:
             raise UsageError(
                 "a thread can't be kept if nothing is recorded",
-                hint="Leave out --no-record or `record: false`, or set `threads.store` to `memory`.",
+                hint="Leave out "
+                f"{option_name('--no-record', 'record=False')} or `record: false`, or set `threads.store` to `memory`.",
             )
         if inputs.durable is not None:
             if record is False or (session.config.store is None and project.threads.store == "memory"):
                 raise UsageError(
                     "a durable run is kept on disk, and nothing is recorded here",
-                    hint="Leave out --no-record, `record: false` and `threads.store: memory`.",
+                    hint="Leave out "
+                    f"{option_name('--no-record', 'record=False')}, `record: false` and `threads.store: memory`.",
                 )
         elif record is False or not (record or keeps):
             return entry
@@ -259,7 +262,8 @@ class Execution:
             if not isinstance(error, TimeoutError) or not timer.expired():
                 raise
             raise RunTimeoutError(
-                f"the run took longer than {limit:g} s", hint="Raise `runtime.run_timeout` or --timeout."
+                f"the run took longer than {limit:g} s",
+                hint=f"Raise `runtime.run_timeout` or {option_name('--timeout', 'run_timeout=')}.",
             ) from error
 
     async def _close(self, ctx: CallContext, entry: Entry, outcome: RunOutcome) -> RunResult:

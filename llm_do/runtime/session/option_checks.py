@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from llm_do.errors import UsageError
 from llm_do.formats.parts.least_counts import LEAST
 from llm_do.policy.pattern import PatternError, parse_pattern
+from llm_do.policy.rules import option_text
 from llm_do.project.flow_spec import CallPathNames, creates_agents, every_agent
 from llm_do.project.project import Project, RecordSettings
 from llm_do.text.words import did_you_mean
@@ -83,8 +84,8 @@ def check_agent_names(config: RuntimeConfig, project: Project) -> None:
     A project with `dynamic_agents` makes agents in a run, so which names there will be isn't known.
     """
     overrides = config.settings.agent_approval_overrides
-    patterns = [(f"allow={text!r}", text) for text in config.allow]
-    patterns += [(f"deny={text!r}", text) for text in config.deny]
+    patterns = [(option_text("allow", text), text) for text in config.allow]
+    patterns += [(option_text("deny", text), text) for text in config.deny]
     if not (config.models or patterns or overrides is not project.settings.agent_approval_overrides):
         return
     known = _Agents(project)

@@ -72,7 +72,7 @@ class ProjectSession:
             policy_of(project, self.config),
             self.config.approvals,
             function=project.policy_function,
-            options=patterns_of(self.config.allow, "--allow"),
+            options=patterns_of("allow", self.config.allow),
             settings=self.config.settings,
             root=project.root,
             lock=project.lock,

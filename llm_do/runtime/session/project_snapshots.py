@@ -21,6 +21,7 @@ from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 from llm_do._startup.frozen import frozen
+from llm_do._startup.option_names import option_name
 from llm_do.concurrency.temporary_folders import make_temporary_folder, remove_temporary_folder
 from llm_do.errors import UsageError
 from llm_do.files.code_files import KEY_FILE
@@ -163,7 +164,8 @@ def _read(row: ProjectRow, digests: Mapping[str, str], seal: Seal, run_id: str) 
 def _damaged(run_id: str, what: str) -> UsageError:
     return UsageError(
         f"the files that the store has of run {run_id} {what}; nothing of them was run",
-        hint="Continue with the project as it is now, with --accept-changes, or begin a new run.",
+        hint="Continue with the project as it is now, with "
+        f"{option_name('--accept-changes', 'accept_changes=True')}, or begin a new run.",
     )
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 from llm_do._startup.frozen import frozen
 from llm_do.errors import UsageError
 from llm_do.policy.pattern import Pattern, PatternError, parse_pattern
-from llm_do.policy.rules import Policy, option_rules
+from llm_do.policy.rules import Policy, option_rules, option_text
+from llm_do.policy.values import Effect
 from llm_do.project.project import RecordSettings, RuntimeSettings
 from llm_do.runtime.approval.broker import RunApprovalPolicy
 from llm_do.runtime.context.user_questions import AskUser
@@ -172,15 +173,17 @@ def _as_tuple(value: object) -> tuple[object, ...]:
     return tuple(cast("Iterable[object]", value))
 
 
-def patterns_of(texts: Sequence[str], option: str) -> tuple[Pattern, ...]:
-    """Parse the patterns of a command line option."""
+def patterns_of(effect: Effect, texts: Sequence[str]) -> tuple[Pattern, ...]:
+    """Parse the patterns of the option `allow` or `deny`."""
     try:
         return tuple(parse_pattern(text) for text in texts)
     except PatternError as error:
-        raise UsageError(f"{option}: {error}", hint="A pattern is TOOL, TOOL(GLOB) or TOOL(name=GLOB).") from error
+        raise UsageError(
+            f"{option_text(effect, error.text)}: {error}", hint="A pattern is TOOL, TOOL(GLOB) or TOOL(name=GLOB)."
+        ) from error
 
 
 def policy_of(project: Project, config: RuntimeConfig) -> Policy:
     """Return a project's policy with the session's `deny` patterns added."""
-    patterns_of(config.deny, "--deny")
+    patterns_of("deny", config.deny)
     return project.policy.plus(option_rules("deny", config.deny))

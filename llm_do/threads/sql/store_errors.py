@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from llm_do._startup.option_names import option_name
 from llm_do.errors import StoreError, ThreadConflict
 
 __all__ = ["LostStoreError", "ReadOnlyStoreError", "UncertainCommitError", "no_locks_error", "thread_conflict"]
@@ -27,7 +28,9 @@ def no_locks_error(name: str) -> StoreError:
     """
     return StoreError(
         f"{name} can't be used: its file system has no file locks",
-        hint="Keep the record on another disk (`--store FILE`) or in PostgreSQL, or keep none (`--no-record`). A "
+        hint="Keep the record on another disk (`"
+        f"{option_name('--store FILE', 'store=FILE')}`) or in PostgreSQL, or keep none (`"
+        f"{option_name('--no-record', 'record=False')}`). A "
         "network drive needs its lock service.",
     )
 

@@ -14,6 +14,7 @@ from typing import TypeVar
 from urllib.parse import quote
 
 from llm_do._machine_limits import hint_for
+from llm_do._startup.option_names import option_name
 from llm_do.errors import LlmDoError, StoreError, UsageError
 from llm_do.threads.sql.migrations import MIGRATIONS, migrate
 from llm_do.threads.sql.store_errors import ReadOnlyStoreError, no_locks_error
@@ -267,7 +268,8 @@ def _unopened(text: str, name: str) -> StoreError:
     if size > _LONGEST_PATH:
         return StoreError(
             f"{name} can't be opened: SQLite refuses a path as long as this, of {size} bytes",
-            hint="move the project to a folder with a shorter path, or keep the record in another file with --store",
+            hint="move the project to a folder with a shorter path, or keep the record in another file with "
+            f"{option_name('--store')}",
         )
     hint = "see that you may read and write the file, those beside it that begin with its name, and their folder"
     return StoreError(f"{name} can't be opened: {text}", hint=hint)
@@ -291,7 +293,8 @@ def _explained(text: str, code: str, name: str) -> StoreError:
     if "readonly" in text:
         return ReadOnlyStoreError(
             f"{name} can't be written: it is read-only",
-            hint="make the file and its folder writable, or run without a record (`--no-record`)",
+            hint="make the file and its folder writable, or run without a record (`"
+            f"{option_name('--no-record', 'record=False')}`)",
         )
     if "locked" in text:
         waited = f"{name} has been locked by another process for more than {PATIENCE:g} s"
