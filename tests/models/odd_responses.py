@@ -82,6 +82,10 @@ ADD = '{"a": 1, "b": 2}'
 INCOMPLETE: dict[str, Any] = {"status": "incomplete", "end": "response.incomplete"}
 
 ROWS: dict[str, Row] = {
+    "counts that are none": Row(
+        (answer(said("Yes"), usage={**USAGE, "output_tokens": {}, "total_tokens": {}}),),
+        warning="doesn't say how many tokens",
+    ),
     "an ordinary answer": Row((YES,)),
     "a call": Row((answer(call("add", ADD)), YES), requests=2),
     "null arguments": Row((answer(call("ping", None)), YES), requests=2),

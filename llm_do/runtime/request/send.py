@@ -28,7 +28,12 @@ from llm_do.runtime.request.answer_texts import check_response, check_text, repl
 from llm_do.runtime.request.cost import is_free
 from llm_do.runtime.request.request_step import request_step
 from llm_do.runtime.request.sent_attempt import SentAttempt
-from llm_do.runtime.request.unreported_usage import usage_of_cut_stream, usage_of_response, warn_of_estimate
+from llm_do.runtime.request.unreported_usage import (
+    suppress_count_warnings,
+    usage_of_cut_stream,
+    usage_of_response,
+    warn_of_estimate,
+)
 from llm_do.text.surrogates import replace_surrogates
 
 if TYPE_CHECKING:
@@ -114,6 +119,7 @@ def _model_label(ctx: CallContext, request: OutgoingRequest) -> str:
 
 async def _ask(request: OutgoingRequest, text: _StreamedText | None) -> Answer:
     """Ask the model."""
+    suppress_count_warnings()
     try:
         answered = await (_request(request) if text is None else _stream(request, text))
         response = check_response(answered, _component_name(request))

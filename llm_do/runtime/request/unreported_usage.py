@@ -5,11 +5,13 @@ It is estimated, so that budgets count it; one warning a run and model says so.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.usage import RequestUsage
 
+from llm_do._warnings import suppress_warning
 from llm_do.models.composites import component_models
 from llm_do.models.token_estimates import estimate_request_tokens, estimate_response_tokens
 from llm_do.runtime.record.results import Usage
@@ -20,7 +22,16 @@ if TYPE_CHECKING:
     from llm_do.runtime.record.request_outcome import RequestOutcome
     from llm_do.runtime.record.transport import OutgoingRequest
 
-__all__ = ["usage_of_cut_stream", "usage_of_response", "warn_of_estimate"]
+__all__ = ["suppress_count_warnings", "usage_of_cut_stream", "usage_of_response", "warn_of_estimate"]
+
+_COUNT_WARNINGS = re.compile(
+    r"Failed to extract usage with|Failed to get cost:|Pydantic serializer warnings:[\s\S]*field_name='\w*tokens"
+)
+
+
+def suppress_count_warnings() -> None:
+    """Suppress what libraries warn of when they read counts that are none: `warn_of_estimate` says it, once."""
+    suppress_warning(_COUNT_WARNINGS, Warning)
 
 
 def usage_of_response(request: OutgoingRequest, response: ModelResponse) -> Usage:
