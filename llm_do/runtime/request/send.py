@@ -152,16 +152,14 @@ async def _stream(request: OutgoingRequest, text: _StreamedText) -> ModelRespons
 
 async def _streamed(request: OutgoingRequest, text: _StreamedText) -> ModelResponse:
     """A streamed request, which is complete if its provider says so."""
-    model = request.model
+    model, name = request.model, _component_name(request)
     async with model.request_stream(request.messages, request.settings, request.parameters) as stream:
         async for event in stream:
             if part := _text_of(event):
-                text.add(check_text(part, _component_name(request)))
+                text.add(check_text(part, name))
         response = stream.get()
     if not _says_why_it_ended(response) and model.base_url:
-        raise exceptions.ModelConnectionError(
-            _component_name(request), "the stream ended before the response was complete"
-        )
+        raise exceptions.ModelConnectionError(name, "the stream ended before the response was complete")
     return response
 
 
