@@ -48,8 +48,10 @@ _UNPACKED = 2**16
 class AnswerBoundError(httpx2.RequestError):
     """An answer is more than is read of one, or is elsewhere; asking again wouldn't help."""
 
-    hint = "see what the server at this address sends"
-    """What to do about it."""
+    def __init__(self, message: str, *, hint: str = "see what the server at this address sends") -> None:
+        super().__init__(message)
+        self.hint = hint
+        """What to do about it."""
 
     @property
     def message(self) -> str:
@@ -71,11 +73,10 @@ def check_redirect(url: httpx2.URL, status: int, headers: Mapping[str, str]) -> 
             place = f" to {url.join(location).copy_with(query=None, fragment=None, userinfo=b'')}"
         except (httpx2.InvalidURL, ValueError):
             place = " to an address that isn't one"
-    error = AnswerBoundError(
-        f"the server at {url.host} redirects{place} (HTTP {status}), and redirects aren't followed"
+    raise AnswerBoundError(
+        f"the server redirects{place} (HTTP {status}), and redirects aren't followed",
+        hint="name the address that answers, in `base_url` or the provider's variable",
     )
-    error.hint = "name the address that answers, in `base_url` or the provider's variable"
-    raise error
 
 
 def check_encoding(headers: Mapping[str, str]) -> bool:

@@ -107,7 +107,7 @@ def explain_failure(
             hint=f"check {' or '.join(keys)}" if keys else "check the provider's credentials",
             file=file,
         )
-    failed = ProviderError(f"the request to {model!r}{whose} failed: {message}", hint=_hint(error, model))
+    failed = ProviderError(f"the request to {model!r}{whose} failed: {message}", hint=_hint(error))
     failed.file = file
     failed.status_code = error.status_code if isinstance(error, ModelHTTPError) else None
     return failed
@@ -146,7 +146,7 @@ def _lacks_responses(error: Exception, model: str, message: str) -> bool:
     return "unexpected endpoint" in words
 
 
-def _hint(error: Exception, model: str) -> str | None:
+def _hint(error: Exception) -> str | None:
     if bound := bound_behind(error):
         return bound.hint
     if isinstance(error, ModelTimeoutError):
@@ -155,8 +155,6 @@ def _hint(error: Exception, model: str) -> str | None:
         return "check the address, the network and the proxy variables in the environment"
     if isinstance(error, ModelRateLimitError):
         return "wait, or raise `max_retries`"
-    if isinstance(error, UNREAD) and split_name(model)[0] in PROVIDERS:
-        return "its answer may be none of its protocol: see what the server at this address sends"
     return None
 
 

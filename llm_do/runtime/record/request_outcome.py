@@ -11,7 +11,7 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse
 
 from llm_do._startup.frozen import frozen
 from llm_do.errors import LlmDoError
-from llm_do.models.connections.answer_bounds import bound_behind
+from llm_do.models.connections.answer_bounds import AnswerBoundError, bound_behind
 from llm_do.models.providers.failures import error_text, is_transient
 from llm_do.models.providers.provider_words import provider_words, short_words, with_status
 from llm_do.project.faults import restored_error
@@ -35,7 +35,7 @@ class RequestFailure:
         retry_after: Seconds the provider asks to wait.
         suggested_model: The model that the provider suggests instead.
         members: The failures of the models that a fallback model tried.
-        hint: What to do about it, of an error of llm-do's own.
+        hint: What to do about it, of an error of llm-do's own, or of an answer that isn't read.
     """
 
     type: str
@@ -54,13 +54,14 @@ class RequestFailure:
         """The failure that an exception stands for."""
         api = error if isinstance(error, exceptions.ModelAPIError) else None
         http = error if isinstance(error, exceptions.ModelHTTPError) else None
+        bound = bound_behind(error)
         group: Sequence[BaseException] = (
             cast("Any", error).exceptions if isinstance(error, exceptions.FallbackExceptionGroup) else ()
         )
         return cls(
             type=_category(error),
             # The cause of a lost connection isn't kept as an exception, so the message has it.
-            message=str(bound_behind(error) or error_text(error) or type(error).__name__),
+            message=str(bound or error_text(error) or type(error).__name__),
             model=api.model_name if api is not None else "",
             transient=is_transient(error),
             status_code=http.status_code if http is not None else None,
@@ -68,7 +69,7 @@ class RequestFailure:
             retry_after=_retry_after(error),
             suggested_model=http.suggested_model_id if http is not None else None,
             members=tuple(cls.of(member) for member in group if isinstance(member, Exception)),
-            hint=error.hint if isinstance(error, LlmDoError) else None,
+            hint=error.hint if isinstance(error, LlmDoError) else bound.hint if bound is not None else None,
         )
 
     def exception(self) -> Exception:
@@ -89,8 +90,13 @@ class RequestFailure:
                 suggested_model_id=self.suggested_model,
                 retry_after=self.retry_after,
             )
+        bound = AnswerBoundError(self.message, hint=self.hint) if self.hint is not None else None
         if isinstance(kind, type) and issubclass(kind, exceptions.ModelAPIError):
-            return kind(self.model, self.message, body=self.body, retry_after=self.retry_after)
+            made = kind(self.model, self.message, body=self.body, retry_after=self.retry_after)
+            made.__cause__ = bound
+            return made
+        if bound is not None:
+            return bound
         if isinstance(kind, type) and issubclass(kind, exceptions.UnexpectedModelBehavior | exceptions.UserError):
             return kind(self.message)
         if self.transient:

@@ -96,6 +96,7 @@ _FAILURE = {
     "status_code": Field("count", required=False),
     "body": Field("any", required=False),
     "retry_after": Field("number", required=False),
+    "hint": Field("text", required=False),
     "suggested_model": Field("text", required=False),
     "members": Field("list", required=False),
 }

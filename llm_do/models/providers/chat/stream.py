@@ -61,7 +61,8 @@ class ChatStream(AsyncStream[ChatCompletionChunk]):
             await self.response.aclose()
 
     async def _events(self, mender: ChunkMender) -> AsyncIterator[dict[str, Any]]:
-        request, events = self.response.request, self._decoder.aiter_bytes(_without_mark(self.response.aiter_bytes()))
+        self._decoder = cast("Any", _MarkRemover(self._decoder))
+        request, events = self.response.request, self._iter_events()
         async for event in events:
             if event.data.startswith(END):
                 with suppress(TimeoutError, APIError):
@@ -77,6 +78,16 @@ class ChatStream(AsyncStream[ChatCompletionChunk]):
     async def _document(self) -> AsyncIterator[dict[str, Any]]:
         await self.response.aread()
         yield read_completion(self.response.text, "", lambda: self.response.request).to_dict(mode="json")
+
+
+class _MarkRemover:
+    """Decodes events as the SDK's decoder does, without the mark that a stream may begin with."""
+
+    def __init__(self, decoder: Any) -> None:
+        self._decoder = decoder
+
+    def aiter_bytes(self, parts: AsyncIterator[bytes]) -> AsyncIterator[Any]:
+        return self._decoder.aiter_bytes(_without_mark(parts))
 
 
 async def _without_mark(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
