@@ -46,7 +46,7 @@ _UNPACKED = 2**16
 
 
 class AnswerBoundError(httpx2.RequestError):
-    """An answer is more than is read of one, or is elsewhere; asking again wouldn't help."""
+    """An answer is more than is read of one, is elsewhere, or can't be read; asking again wouldn't help."""
 
     def __init__(self, message: str, *, hint: str = "see what the server at this address sends") -> None:
         super().__init__(message)

@@ -23,11 +23,11 @@ from pydantic_ai.exceptions import (
 from pydantic_core import ValidationError
 
 from llm_do.errors import ModelError, ModelUnavailableError, ProviderError
-from llm_do.models.connections.answer_bounds import bound_behind
+from llm_do.models.connections.answer_bounds import AnswerBoundError, bound_behind
 from llm_do.models.providers.model_names import PROVIDERS, split_name
 from llm_do.models.providers.provider_words import provider_words, short_words, with_status
 
-__all__ = ["error_text", "explain_failure", "is_transient"]
+__all__ = ["error_text", "explain_failure", "is_transient", "unread_answer"]
 
 TRANSIENT = (
     ModelConnectionError,
@@ -111,6 +111,22 @@ def explain_failure(
     failed.file = file
     failed.status_code = error.status_code if isinstance(error, ModelHTTPError) else None
     return failed
+
+
+def unread_answer(error: Exception, model: str | Sequence[str]) -> AnswerBoundError | None:
+    """The error of an answer that a provider's library couldn't read, if that is what it has raised.
+
+    A project's own model raises such errors where its code is wrong.
+    """
+    names = [model] if isinstance(model, str) else model
+    if not isinstance(error, UNREAD) or not all(split_name(name)[0] in PROVIDERS for name in names):
+        return None
+    unread = AnswerBoundError(
+        short_words(error_text(error)),
+        hint="its answer may be none of its protocol: see what the server at this address sends",
+    )
+    unread.__cause__ = error
+    return unread
 
 
 def _name_of(error: Exception, names: Sequence[str]) -> str:

@@ -18,6 +18,7 @@ from pydantic_ai.messages import ModelResponse, PartDeltaEvent, PartStartEvent, 
 
 from llm_do.errors import LlmDoError
 from llm_do.models.composites import can_stream, component_models
+from llm_do.models.providers.failures import unread_answer
 from llm_do.runtime.context.emission import emit, end_run
 from llm_do.runtime.record.events.model_events import ModelRequestEvent, TextEvent, UsageEvent
 from llm_do.runtime.record.exchanges import RequestPlace
@@ -125,7 +126,8 @@ async def _ask(request: OutgoingRequest, text: _StreamedText | None) -> Answer:
         response = check_response(answered, _component_name(request))
         outcome = RequestOutcome(usage_of_response(request, response), replace_surrogates_in_response(response))
         return Answer(outcome, first_token=text.first if text is not None else None)
-    except Exception as error:  # noqa: BLE001 (how an attempt ended is a value)
+    except Exception as raised:  # noqa: BLE001 (how an attempt ended is a value)
+        error = unread_answer(raised, request.name) or raised
         used = Usage(requests=1) if text is None else usage_of_cut_stream(request, text.so_far)
         outcome = RequestOutcome(used, failure=RequestFailure.of(error), cause=error)
         return Answer(outcome) if text is None else Answer(outcome, text.so_far, text.first)
