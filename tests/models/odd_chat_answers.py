@@ -369,6 +369,7 @@ BAD: dict[str, Row] = {
         "provider_failed",
         None,
         "onnection",
+        hint="check the address",
         requests=2,
         partial="Ye",
     ),

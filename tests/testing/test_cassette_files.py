@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from hypothesis import given, strategies as st
 from pydantic_ai.messages import BinaryContent, FilePart, ModelResponse, TextPart
 
 from llm_do import UsageError
-from llm_do.testing.cassettes.cassette_reader import parse_cassette
+from llm_do.runtime.record.request_outcome import RequestFailure
+from llm_do.testing.cassettes.cassette_reader import _FAILURE, parse_cassette
 from llm_do.testing.cassettes.files import player_of, recorder_for
 from llm_do.testing.cassettes.recorder import write_cassette
 from llm_do.testing.cassettes.text_lines import with_lines, without_lines
@@ -262,3 +264,7 @@ def test_a_fault_is_named_with_file_and_line(text: str, name: str) -> None:
     assert error.line is not None
     if at:
         assert at in "\n".join(spoiled.splitlines()[error.line - 1 : error.line + 2]), error.message
+
+
+def test_every_field_of_a_failure_is_read() -> None:
+    assert _FAILURE.keys() == {field.name for field in fields(RequestFailure)}

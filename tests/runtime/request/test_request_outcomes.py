@@ -9,7 +9,8 @@ import pytest
 from pydantic_ai import exceptions
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 
-from llm_do.models.providers.failures import explain_failure, is_transient
+from llm_do.models.connections.answer_bounds import AnswerBoundError
+from llm_do.models.providers.failures import explain_failure, is_transient, unread_answer
 from llm_do.runtime.record.request_outcome import RequestFailure, RequestOutcome
 from llm_do.runtime.record.results import Usage
 from tests.support.tables import each_row
@@ -71,6 +72,33 @@ def test_a_failure_round_trips_and_raises_the_same_error(error: Exception) -> No
         explain_failure(error, "openai:m").message,
         f"the request to 'openai:m' failed: {type(error).__name__}: {error}",
     )
+
+
+def behind(error: Exception, cause: Exception) -> Exception:
+    error.__cause__ = cause
+    return error
+
+
+UNREAD = [
+    AnswerBoundError("the answer is too long"),
+    behind(exceptions.ModelConnectionError("m", "no connection"), AnswerBoundError("it is elsewhere", hint="go there")),
+    unread_answer(TypeError("'int' object is not iterable"), "openai:m"),
+]
+
+
+@each_row("error", UNREAD)
+def test_an_answer_that_is_not_read_keeps_what_to_do_about_it(error: Exception) -> None:
+    kept = reread(failed(error)).failure
+
+    assert kept is not None
+    was, now = (explain_failure(each, "openai:m") for each in (error, kept.exception()))
+    assert (now.message, now.hint) == (was.message, was.hint)
+    assert was.hint
+    assert not is_transient(kept.exception())
+
+
+def test_an_error_of_a_projects_own_model_is_no_unread_answer() -> None:
+    assert unread_answer(TypeError("a mistake"), "mine:m") is None
 
 
 def test_a_failure_is_shown_in_one_line() -> None:
