@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from llm_do.runtime.record.redaction import redactor
 from llm_do.runtime.record.results import RunResult
 from llm_do.runtime.steps.sealed_secrets import Seal
 from llm_do.runtime.steps.stored_results import result_from_text
+from llm_do.text.generated_ids import new_id
 
 if TYPE_CHECKING:
     from llm_do.runtime.context.session import Session
@@ -37,7 +37,7 @@ async def map_inputs(
     deps: object = None,
 ) -> AsyncIterator[RunResult]:
     """Run an entry on many inputs, and yield the results in order; `Runtime.map` describes it."""
-    options = BatchOptions(batch or uuid.uuid4().hex, entry, concurrency, budget, retry, accept_changes)
+    options = BatchOptions(batch or new_id(), entry, concurrency, budget, retry, accept_changes)
     async with spooled(inputs) as source:
         store = session.shared.recorder().batches()
         record = await start_batch(session, store, options, source.scan(), source.name)

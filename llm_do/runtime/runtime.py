@@ -6,7 +6,6 @@ One method performs runs, `execute`; `run`, `run_sync` and `stream` are views of
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
 from typing import TYPE_CHECKING, Unpack
 
@@ -27,6 +26,7 @@ from llm_do.runtime.session.mapped_inputs import MAP_INPUTS, BatchBudget, check_
 from llm_do.runtime.session.project_session import ProjectSession
 from llm_do.runtime.session.run_options import EntryOptions, check_options
 from llm_do.runtime.session.run_starts import new_run, run_again
+from llm_do.text.generated_ids import new_id
 
 if TYPE_CHECKING:
     from llm_do.runtime.approval.broker import ApprovalDecision
@@ -304,7 +304,7 @@ class Runtime(ProjectSession):
         value = await entry_input(chosen, self.project.entry.args if input is None and entry is None else input)
         run = new_run(
             self,
-            run_id or uuid.uuid4().hex,
+            run_id or new_id(),
             chosen,
             thread_id=thread_id,
             user_id=user_id,

@@ -12,8 +12,8 @@ from llm_do.runtime.record.canonical_messages import is_large_message
 from llm_do.runtime.record.redaction import Redactor
 from llm_do.runtime.record.store.store_writes import MessageRow
 from llm_do.runtime.record.stored_records import ThreadRecord
+from llm_do.text.generated_ids import new_id
 from llm_do.threads.store.codec import large_message_text, message_text
-from llm_do.threads.store.tokens import new_token
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
@@ -67,7 +67,7 @@ class MessageLog:
         for number, message in enumerate(fresh[same:], 1):
             parent = self.tip or self._thread.head
             depth = self._thread.length + len(self._added)
-            row = MessageRow(new_token(), parent, depth, time.time(), await self._text(message))
+            row = MessageRow(new_id(), parent, depth, time.time(), await self._text(message))
             self._added.append((message, row))
             self._new.append(row)
             if number % SLICE == 0:

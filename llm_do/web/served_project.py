@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import uuid
 from asyncio.subprocess import DEVNULL, PIPE, STDOUT
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import suppress
@@ -27,6 +26,7 @@ from llm_do.runtime.session.durable_runs import check_changes, earlier_run, opti
 from llm_do.runtime.session.entries import entry_for
 from llm_do.runtime.session.given_deps import check_deps_again
 from llm_do.runtime.session.runtime_config import ConfigOptions, RuntimeConfig
+from llm_do.text.generated_ids import new_id
 from llm_do.threads.opened_stores import open_store
 from llm_do.threads.sql.sql_store import SqlStore
 from llm_do.web.kept_questions import KeptQuestions
@@ -174,7 +174,7 @@ class ServedProject:
                 "a durable run needs a store on disk, and this project's is in memory",
                 hint="Change `threads.store`, or serve it with --store.",
             )
-        run_id, begun = uuid.uuid4().hex, asyncio.Event()
+        run_id, begun = new_id(), asyncio.Event()
         callback = None if durable else self._questions.ask
         runtime = Runtime(
             self.project,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import time
-import uuid
 import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ from llm_do.cli.arguments.target import Target, resolve, say_if_bare
 from llm_do.cli.process.signals import Interrupts, kill_children, received
 from llm_do.cli.process.streams import Results, claim_stdout, ensure_open, warn
 from llm_do.errors import InputError, StoreError, UsageError
-from llm_do.text.run_ids import short_run_id
+from llm_do.text.generated_ids import new_id, short_run_id
 
 if TYPE_CHECKING:
     from llm_do.cli.arguments.run_options import CommandOptions, OutputOptions
@@ -134,7 +133,7 @@ def _run(options: CommandOptions, results: Results, interrupts: Interrupts) -> i
     output = options.output
     call, promise = options.call, None
     if options.session.shared.get("durable"):
-        run_id = call.get("run_id") or uuid.uuid4().hex
+        run_id = call.get("run_id") or new_id()
         call: EntryOptions = {**call, "run_id": run_id}
         again = resume_command(run_id, options)
         promise = f"run {short_run_id(run_id)} is durable: after an interruption, `{again}` continues it"

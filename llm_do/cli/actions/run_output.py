@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from llm_do.cli.actions import failure
 from llm_do.cli.process.signals import Interrupts, kill_children
 from llm_do.cli.process.streams import PIPE_CLOSED, Results, warn
-from llm_do.text.run_ids import short_run_id
+from llm_do.text.generated_ids import short_run_id
 from llm_do.text.sanitizer import shell_word
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from llm_do.runtime.record.run_names import named_run
 from llm_do.runtime.record.store.stored_questions import PendingQuestion, QuestionRow, as_question, short_id
 from llm_do.runtime.steps.run_questions import process_user
 from llm_do.runtime.steps.sealed_secrets import Seal
+from llm_do.text.generated_ids import short_run_id
 from llm_do.text.json_data import json_text
-from llm_do.text.run_ids import short_run_id
 
 if TYPE_CHECKING:
     from llm_do.runtime.record.thread_store import ThreadStore

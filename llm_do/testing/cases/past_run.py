@@ -27,8 +27,8 @@ from llm_do.testing.cases.offline_transport import is_scripted
 from llm_do.testing.cassettes.call_readers import CallReaders
 from llm_do.testing.cassettes.cassette import Cassette, Recorded
 from llm_do.testing.cassettes.outcome_data import portable_outcome
+from llm_do.text.generated_ids import short_run_id
 from llm_do.text.output_text import output_text
-from llm_do.text.run_ids import short_run_id
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project

@@ -12,8 +12,8 @@ from llm_do.runtime.record.redaction import redactor
 from llm_do.runtime.record.store.store_writes import MessageRow
 from llm_do.runtime.record.stored_records import StoredMessage, new_thread
 from llm_do.runtime.record.thread_store import ThreadStore
+from llm_do.text.generated_ids import new_id
 from llm_do.threads.store.codec import message_text, state_text
-from llm_do.threads.store.tokens import new_token
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
@@ -107,7 +107,7 @@ class ConversationManager:
                 parent = rows[-1].id if rows else record.head
                 depth = record.length + len(rows)
                 body = message_text(message, redact)
-                rows.append(MessageRow(new_token(), parent, depth, time.time(), body, metadata_text))
+                rows.append(MessageRow(new_id(), parent, depth, time.time(), body, metadata_text))
             head = rows[-1].id if rows else record.head
             try:
                 await self._store.save_thread(

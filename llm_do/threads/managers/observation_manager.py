@@ -16,9 +16,9 @@ from llm_do.runtime.record.events.subscription import Subscription
 from llm_do.runtime.record.redaction import Redactor, redactor
 from llm_do.runtime.record.stored_records import Filter, Observation
 from llm_do.runtime.record.thread_store import ThreadStore
+from llm_do.text.generated_ids import new_id
 from llm_do.threads.run_recording import TRANSIENT
 from llm_do.threads.store.codec import event_text
-from llm_do.threads.store.tokens import new_token
 
 if TYPE_CHECKING:
     from llm_do.runtime.record.events.event import Event
@@ -63,7 +63,7 @@ class ObservationManager:
         Returns:
             The entry as written.
         """
-        now, run_id = time.time(), new_token()
+        now, run_id = time.time(), new_id()
         text = event_text({"type": type, "seq": 0, "time": now, "run_id": run_id, **data}, redactor())
         observation = Observation(run_id, 0, now, type, thread_id, user_id, json.loads(text))
         await self._store.add_observation(observation)

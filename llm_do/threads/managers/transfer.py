@@ -14,10 +14,10 @@ from llm_do.runtime.record.redaction import redactor
 from llm_do.runtime.record.store.store_writes import MessageRow
 from llm_do.runtime.record.stored_records import ThreadRecord
 from llm_do.runtime.record.thread_store import ThreadStore
+from llm_do.text.generated_ids import new_id
 from llm_do.text.json_data import json_text
 from llm_do.threads.store.codec import message_of, message_text, state_text
 from llm_do.threads.store.thread_settings import check_new_config, config_data, config_from_data
-from llm_do.threads.store.tokens import new_token
 from llm_do.threads.store.usable_history import is_valid
 
 __all__ = ["VERSION", "export_thread", "import_lines"]
@@ -118,7 +118,7 @@ def _messages(records: Sequence[tuple[int, dict[str, Any]]], source: str) -> tup
         metadata = _mapping(record.get("metadata"), "metadata", source, number)
         metadata_text = json.dumps(metadata) if metadata else None
         parent = rows[-1].id if rows else None
-        rows.append(MessageRow(new_token(), parent, len(rows), at, message_text(message, redact), metadata_text))
+        rows.append(MessageRow(new_id(), parent, len(rows), at, message_text(message, redact), metadata_text))
         messages.append(message)
     return rows, messages
 

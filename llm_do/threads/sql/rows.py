@@ -14,10 +14,10 @@ from llm_do.errors import StoreError, UsageError
 from llm_do.runtime.record.recording import ThreadConfig
 from llm_do.runtime.record.store.store_writes import EventRow, MessageRow
 from llm_do.runtime.record.stored_records import Filter, Observation, RunRecord, StoredMessage, ThreadRecord
+from llm_do.text.generated_ids import new_id
 from llm_do.threads.sql.database import Database
 from llm_do.threads.store.codec import message_of
 from llm_do.threads.store.thread_settings import config_data, config_from_data
-from llm_do.threads.store.tokens import new_token
 from llm_do.threads.store.usable_history import starts_turn
 
 __all__ = [
@@ -137,7 +137,7 @@ def opened_thread(db: Database, user: str | None, thread_id: str, config: Thread
         return thread
     now = time.time()
     settings = json.dumps(config_data(config))
-    new = (user or "", thread_id, settings, "{}", "{}", None, "[]", "{}", new_token(), new_token(), now, now)
+    new = (user or "", thread_id, settings, "{}", "{}", None, "[]", "{}", new_id(), new_id(), now, now)
     db.execute("INSERT INTO threads VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", new)
     return _thread((*new, None))
 
@@ -157,7 +157,7 @@ def add_branch(db: Database, run: RunRecord, tip: str) -> None:
     if row is not None:
         branches = json.dumps([*json.loads(row[0]), tip])
         db.execute(
-            "UPDATE threads SET branches = ?, revision = ? WHERE user = ? AND id = ?", (branches, new_token(), *key)
+            "UPDATE threads SET branches = ?, revision = ? WHERE user = ? AND id = ?", (branches, new_id(), *key)
         )
 
 

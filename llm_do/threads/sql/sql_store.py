@@ -26,6 +26,7 @@ from llm_do.runtime.record.stored_records import (
     ThreadRecord,
     ThreadTotals,
 )
+from llm_do.text.generated_ids import new_id
 from llm_do.text.json_data import json_text
 from llm_do.threads.sql import rows
 from llm_do.threads.sql.database import Database
@@ -37,7 +38,6 @@ from llm_do.threads.sql.runs.thread_totals import threads_with_totals
 from llm_do.threads.sql.store_errors import ReadOnlyStoreError, thread_conflict
 from llm_do.threads.store.codec import same_json, state_text
 from llm_do.threads.store.thread_settings import config_data
-from llm_do.threads.store.tokens import new_token
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -154,7 +154,7 @@ class SqlStore:
             record.head,
             json.dumps(record.branches),
             json_text(record.carried),
-            new_token(),
+            new_id(),
         )
 
         def save(db: Database) -> ThreadRecord:
@@ -167,7 +167,7 @@ class SqlStore:
                 and not db.execute("SELECT 1 FROM messages WHERE id = ?", (record.head,)).fetchone()
             ):
                 raise thread_conflict(record.id)
-            turn = stored.turn if stored is not None and _same_turn(stored, record) else new_token()
+            turn = stored.turn if stored is not None and _same_turn(stored, record) else new_id()
             created = stored.created if stored is not None else record.created or now
             db.execute(
                 "INSERT INTO threads (user, id, config, state, toolkits, head, branches, carried, revision, turn,"
@@ -220,7 +220,7 @@ class SqlStore:
 
     async def save_user_state(self, user_id: str, state: AgentState, *, expected: str | None) -> str:
         """Save a user's state; raise `ThreadConflict` if it has another revision."""
-        text, revision = state_text(state, f"user {user_id!r}"), new_token()
+        text, revision = state_text(state, f"user {user_id!r}"), new_id()
 
         def save(db: Database) -> str:
             row = db.execute("SELECT revision FROM users WHERE id = ?", (user_id,)).fetchone()

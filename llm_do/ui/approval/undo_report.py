@@ -14,7 +14,7 @@ from llm_do.files.changes.run_keeper import size_text
 from llm_do.files.changes.undo_plan import PlannedFile, UndoPlan, root_of
 from llm_do.files.refusals import FileRefusedError
 from llm_do.files.root import refuse_links
-from llm_do.text.run_ids import short_run_id
+from llm_do.text.generated_ids import short_run_id
 from llm_do.text.words import with_count
 
 __all__ = ["calls_lines", "file_data", "file_rows", "plan_title", "undo_diffs"]

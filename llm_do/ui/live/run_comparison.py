@@ -15,7 +15,7 @@ from llm_do.runtime.record.exchanges import Exchange
 from llm_do.runtime.record.results import Usage
 from llm_do.runtime.record.stored_records import RunRecord
 from llm_do.runtime.request.request_differences import RequestDifference, request_differences
-from llm_do.text.run_ids import short_run_id
+from llm_do.text.generated_ids import short_run_id
 from llm_do.text.text_diff import text_diff
 from llm_do.text.words import with_count
 from llm_do.ui.live.call_tree import seconds_text

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from llm_do.project.store_location import without_password
 from llm_do.runtime.record.store.stored_questions import PendingQuestion, short_id
-from llm_do.text.run_ids import short_run_id
+from llm_do.text.generated_ids import short_run_id
 from llm_do.text.sanitizer import sanitize, shell_word
 from llm_do.ui.terminal.text_width import shorten_middle, text_width
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from llm_do.errors import UsageError
 from llm_do.runtime.record.stored_records import RunFilter
-from llm_do.text.run_ids import short_run_id
+from llm_do.text.generated_ids import short_run_id
 from llm_do.text.sanitizer import shell_word
 from llm_do.text.words import with_count
 

@@ -13,7 +13,7 @@ from llm_do.errors import UsageError
 from llm_do.runtime.approval.broker import ApprovalDecision, ApprovalRequest
 from llm_do.runtime.approval.question_answers import answer_question, find_question, pending_questions
 from llm_do.runtime.record.store.stored_questions import PendingQuestion, as_question, short_id
-from llm_do.text.run_ids import short_run_id
+from llm_do.text.generated_ids import short_run_id
 from llm_do.text.sanitizer import sanitize
 from llm_do.text.words import with_count
 from llm_do.ui.approval.frame import Frame

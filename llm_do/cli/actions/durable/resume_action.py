@@ -17,7 +17,7 @@ from llm_do.cli.process.streams import warn
 from llm_do.errors import UsageError
 from llm_do.files.local_folder import FOLDER
 from llm_do.project.store_location import is_own_file
-from llm_do.text.run_ids import short_run_id
+from llm_do.text.generated_ids import short_run_id
 
 if TYPE_CHECKING:
     from llm_do.cli.actions.session import Session

@@ -10,7 +10,7 @@ from llm_do.cli.actions.project_store import align_columns, local_time, print_fr
 from llm_do.cli.process.streams import warn
 from llm_do.errors import UsageError
 from llm_do.runtime.record.store.memories import Memory, MemoryFilter
-from llm_do.text.run_ids import short_run_id
+from llm_do.text.generated_ids import short_run_id
 from llm_do.text.sanitizer import sanitize
 from llm_do.text.words import truncate_end
 from llm_do.threads.sql.sql_store import SqlStore

@@ -12,7 +12,7 @@ from llm_do.cli.actions.records.stored_runs import found_run, gone_line
 from llm_do.errors import UsageError
 from llm_do.runtime.record.events.event import event_from_dict
 from llm_do.runtime.record.stored_records import Filter
-from llm_do.text.run_ids import short_run_id
+from llm_do.text.generated_ids import short_run_id
 from llm_do.text.sanitizer import sanitize
 from llm_do.threads.sql.sql_store import SqlStore
 

@@ -18,7 +18,7 @@ from llm_do.errors import EXIT_CODES, UsageError
 from llm_do.runtime.record.results import Usage
 from llm_do.runtime.record.run_names import named_run
 from llm_do.runtime.record.stored_records import RunFilter, RunRecord, Spending, SpendingBy
-from llm_do.text.run_ids import short_run_id
+from llm_do.text.generated_ids import short_run_id
 from llm_do.text.words import closest_match, with_count
 from llm_do.threads.sql.sql_store import SqlStore
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from llm_do.cli.actions.records.stored_runs import found_run
 from llm_do.cli.process.streams import warn
 from llm_do.errors import UsageError
-from llm_do.text.run_ids import short_run_id
+from llm_do.text.generated_ids import short_run_id
 from llm_do.text.sanitizer import sanitize
 from llm_do.threads.sql.sql_store import SqlStore
 

@@ -32,7 +32,7 @@ from llm_do.testing.cases.running import run_case
 from llm_do.testing.cases.workspace import open_workspace
 from llm_do.testing.cassettes.masks import Masks
 from llm_do.testing.reports.text_report import failure_lines, summary_line
-from llm_do.text.run_ids import short_run_id
+from llm_do.text.generated_ids import short_run_id
 from llm_do.ui.terminal.screen import paint, wants_color
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from llm_do.cli.actions.project_store import align_columns
-from llm_do.text.run_ids import short_run_id
+from llm_do.text.generated_ids import short_run_id
 from llm_do.ui.approval.changed_files import changed_rows
 
 __all__ = ["changed_lines"]

@@ -19,7 +19,7 @@ from llm_do.files.changes.undo_plan import UndoPlan, left_to_undo, plan_last, pl
 from llm_do.files.changes.undoing import Undone, undo
 from llm_do.files.refusals import FileRefusedError
 from llm_do.linker.sources.project_root import locate_project
-from llm_do.text.run_ids import short_run_id
+from llm_do.text.generated_ids import short_run_id
 from llm_do.text.sanitizer import sanitize
 from llm_do.ui.approval.undo_report import calls_lines, file_data, file_rows, plan_title, undo_diffs
 

@@ -9,7 +9,7 @@ from dataclasses import field
 from typing import Any, Literal, TypeAlias
 
 from llm_do._startup.frozen import frozen
-from llm_do.text.run_ids import short_run_id
+from llm_do.text.generated_ids import short_run_id
 from llm_do.text.sanitizer import format_arguments
 
 __all__ = [

@@ -12,13 +12,13 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, Tool
 from llm_do.runtime.record.histories import close_history
 from llm_do.runtime.record.store.store_writes import EventRow, MessageRow
 from llm_do.runtime.record.stored_records import RunRecord
+from llm_do.text.generated_ids import new_id
 from llm_do.text.json_data import json_text
 from llm_do.text.output_text import output_text
 from llm_do.threads.sql import rows
 from llm_do.threads.sql.database import Database
 from llm_do.threads.sql.durable import attempts, batch_rows
 from llm_do.threads.store.codec import message_text
-from llm_do.threads.store.tokens import new_token
 
 __all__ = ["close_tail", "finish_killed"]
 
@@ -55,12 +55,12 @@ def finish_killed(db: Database, run: RunRecord) -> None:
                 "UPDATE threads SET head = coalesce(?, head), state = coalesce(?, state),"
                 " toolkits = coalesce(?, toolkits), revision = ?, turn = ?,"
                 f" updated = {rows.not_before('created')} WHERE user = ? AND id = ?",
-                (head, state, toolkits, new_token(), new_token(), now, now, record.user_id or "", record.id),
+                (head, state, toolkits, new_id(), new_id(), now, now, record.user_id or "", record.id),
             )
         elif head is not None:
             rows.add_branch(db, run, head)
     if user_state is not None and run.user_id is not None and (record is None or record.turn == turn):
-        rows.save_user(db, run.user_id, user_state, new_token())
+        rows.save_user(db, run.user_id, user_state, new_id())
     _close_journal(db, run, now)
     db.execute(
         f"UPDATE runs SET status = 'interrupted', finished = ?, {rows.NO_DRAFT} WHERE id = ?",
@@ -85,7 +85,7 @@ def close_tail(db: Database, run: RunRecord, tip: str | None) -> str | None:
     ]
     answered: list[ModelMessage] = close_history([last[0].message, ModelRequest(parts)])
     depth = db.execute("SELECT depth FROM messages WHERE id = ?", (tip,)).fetchone()[0]
-    row = MessageRow(new_token(), tip, depth + 1, max(time.time(), last[0].time), message_text(answered[1]))
+    row = MessageRow(new_id(), tip, depth + 1, max(time.time(), last[0].time), message_text(answered[1]))
     rows.insert_messages(db, run.id, [row])
     return row.id
 

@@ -11,10 +11,10 @@ from llm_do.runtime.record.results import Usage
 from llm_do.runtime.record.store.opened_runs import OpenedRun
 from llm_do.runtime.record.store.store_writes import ProjectRow
 from llm_do.runtime.record.stored_records import RunRecord, StoredMessage, ThreadRecord
+from llm_do.text.generated_ids import new_id
 from llm_do.threads.sql import rows
 from llm_do.threads.sql.database import Database
 from llm_do.threads.sql.durable import attempts, batch_rows, project_rows
-from llm_do.threads.store.tokens import new_token
 
 __all__ = ["begin", "run_exists"]
 
@@ -107,7 +107,7 @@ def _opened(db: Database, run: RunRecord, thread: ThreadRecord) -> tuple[ThreadR
     key = (thread.user_id or "", thread.id)
     db.execute(
         "UPDATE threads SET head = ?, revision = ?, turn = ? WHERE user = ? AND id = ?",
-        (head, new_token(), new_token(), *key),
+        (head, new_id(), new_id(), *key),
     )
     closed = rows.thread_record(db, thread.user_id, thread.id)
     assert closed is not None

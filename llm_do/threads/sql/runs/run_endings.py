@@ -10,6 +10,7 @@ from typing import Any, cast
 from llm_do.errors import ThreadConflict
 from llm_do.runtime.record.store.store_writes import RunEnd
 from llm_do.runtime.record.stored_records import RunRecord
+from llm_do.text.generated_ids import new_id
 from llm_do.text.json_data import json_text
 from llm_do.threads.sql import exchange_rows, rows
 from llm_do.threads.sql.database import Database
@@ -18,7 +19,6 @@ from llm_do.threads.sql.runs.run_batches import write_batch, write_batch_of
 from llm_do.threads.sql.runs.run_owners import StoredRun, own_run, refuse_other_attempt
 from llm_do.threads.sql.store_errors import thread_conflict
 from llm_do.threads.store.codec import same_json
-from llm_do.threads.store.tokens import new_token
 
 __all__ = ["finish"]
 
@@ -46,8 +46,8 @@ def finish(db: Database, run: RunRecord, ending: RunEnd) -> ThreadConflict | Non
                 ending.state,
                 ending.toolkits,
                 ending.carried,
-                new_token(),
-                new_token(),
+                new_id(),
+                new_id(),
                 ending.time,
                 ending.time,
                 run.user_id or "",
@@ -55,7 +55,7 @@ def finish(db: Database, run: RunRecord, ending: RunEnd) -> ThreadConflict | Non
             ),
         )
     if user_state is not None:
-        rows.save_user(db, run.user_id, user_state, new_token())
+        rows.save_user(db, run.user_id, user_state, new_id())
     if ending.batch.attempt:
         batch_rows.charge(db, run.id)
     if ending.limits is not None:
