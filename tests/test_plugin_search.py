@@ -10,7 +10,8 @@ from tests.cli.cli_processes import environment
 
 READING = """
 import sys
-from llm_do._startup.process import hasten_reading, import_plugin_search
+from llm_do._startup.process import hasten_reading
+from llm_do._startup.stand_ins import import_plugin_search
 hasten_reading(); import_plugin_search()
 import pydantic
 assert pydantic.TypeAdapter(list[int]).validate_python(["1"]) == [1]
@@ -21,7 +22,7 @@ print("good")
 """
 
 SEARCHING = """
-from llm_do._startup.process import import_plugin_search
+from llm_do._startup.stand_ins import import_plugin_search
 import_plugin_search()
 import sys, pydantic
 pydantic.TypeAdapter(int)
@@ -40,7 +41,7 @@ plugin = Plugin()
 
 SEARCHED_BEFORE = """
 import importlib.metadata, sys
-from llm_do._startup.process import import_plugin_search
+from llm_do._startup.stand_ins import import_plugin_search
 import_plugin_search()
 assert sys.modules["importlib.metadata"] is importlib.metadata and "pydantic" not in sys.modules
 print("good")
@@ -48,12 +49,12 @@ print("good")
 
 NEEDS_MORE = """
 import sys, pydantic
-from llm_do._startup import process
+from llm_do._startup import stand_ins
 kept = {}
 pydantic.create_model = lambda name: exec(
     "import importlib.metadata as whole; from importlib.metadata import version, entry_points", kept
 )
-process.import_plugin_search()
+stand_ins.import_plugin_search()
 import importlib.metadata
 assert kept["version"] is kept["whole"].version is importlib.metadata.version
 assert kept["whole"].PackageNotFoundError is importlib.metadata.PackageNotFoundError

@@ -9,8 +9,6 @@ import sys
 import typing
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from importlib import import_module
-from types import ModuleType
 from typing import Any, NoReturn
 
 __all__ = [
@@ -21,7 +19,6 @@ __all__ = [
     "hasten_imports",
     "hasten_reading",
     "import_httpx",
-    "import_plugin_search",
     "pause_collector",
     "paused_collector",
     "resume_collector",
@@ -63,16 +60,19 @@ def hasten_imports() -> None:
     """Do what makes importing PydanticAI and an SDK quick, before a command does."""
     from llm_do._startup.compiled_texts import keep_compiled_texts
     from llm_do._startup.deferred_packages import defer_packages
+    from llm_do._startup.stand_ins import defer_docstring_parser
 
     keep_compiled_texts("models")
     import_httpx()
     defer_packages()
     defer_adapters()
+    defer_docstring_parser()
 
 
 def hasten_reading() -> None:
     """Do what makes importing pydantic quick, in a command that only reads files."""
     from llm_do._startup.compiled_texts import keep_compiled_texts
+    from llm_do._startup.stand_ins import import_plugin_search
 
     disable_plugins()
     keep_compiled_texts("files")
@@ -124,40 +124,6 @@ def defer_adapters() -> None:
 def disable_plugins() -> None:
     """Keep pydantic from searching every installed package for plugins, in a command that only reads files."""
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
-
-
-def import_plugin_search() -> None:
-    """Import pydantic's search for plugins, but `importlib.metadata` only when something is searched for.
-
-    Pydantic imports the search when it makes the first model; what stands in for that module is only there meanwhile.
-    """
-    name = "importlib.metadata"
-    if name in sys.modules:
-        return
-    stand_in: Any = ModuleType(name)
-
-    def remove() -> None:
-        if sys.modules.get(name) is stand_in:
-            del sys.modules[name]
-
-    def get(attribute: str) -> Any:
-        if attribute == "__path__":  # which the import system asks for
-            raise AttributeError(attribute)
-        remove()
-        return getattr(import_module(name), attribute)
-
-    def entry_points(**selected: Any) -> Any:
-        return get("entry_points")(**selected)
-
-    stand_in.entry_points = entry_points  # which pydantic takes, and calls for a search
-    stand_in.__getattr__ = get
-    sys.modules[name] = stand_in
-    try:
-        from pydantic import create_model
-
-        create_model("First")
-    finally:
-        remove()
 
 
 def exit_process(code: int) -> NoReturn:

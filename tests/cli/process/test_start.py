@@ -182,6 +182,7 @@ def test_shell_completion_covers_commands_and_options() -> None:
 
 UNUSED = (
     "IPython",
+    "griffe",
     "jsonschema",
     "llm_do.cli.commands.chat",
     "llm_do.flows",
