@@ -72,6 +72,7 @@ except ImportError:
     _ends_well(code)
 
 
+@pytest.mark.slow
 def test_to_ask_about_an_instance_of_a_class_does_not_import_it() -> None:
     code = """
 import inspect, sys

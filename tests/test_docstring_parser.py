@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
 from hypothesis import given, settings, strategies as st
 from pydantic_ai import Tool
 from pydantic_core import to_json
@@ -86,6 +87,7 @@ def _lines(way: str) -> list[str]:
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_tools_are_described_as_they_would_have_been() -> None:
     eager, deferred = _lines("eager"), _lines("deferred")
 

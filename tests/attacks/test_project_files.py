@@ -65,7 +65,7 @@ def test_a_script_that_is_a_pipe_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "spoiling",
     [
-        "sys.stdout.close()",
+        pytest.param("sys.stdout.close()", marks=pytest.mark.slow),
         pytest.param("sys.stdout = None", marks=pytest.mark.slow),
         pytest.param(
             "sys.stdout = type('Odd', (), {'write': lambda *a: 1 / 0, 'flush': lambda *a: 1 / 0})()",

@@ -62,6 +62,7 @@ def test_reading_has_an_exact_bound_and_the_ends_of_lines_that_text_has(tmp_path
         read_bounded(path, 14)
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("plant", [pipe, device, sparse, deep], ids=lambda each: each.__name__)
 @pytest.mark.parametrize(
     "name",

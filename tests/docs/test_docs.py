@@ -36,9 +36,11 @@ NEEDS = {"fastapi.md": "fastapi"}
 LONG = {
     "approvals.md",
     "ci.md",
+    "durable-runs.md",
     "editors.md",
     "embedding.md",
     "fastapi.md",
+    "flows.md",
     "map.md",
     "proxies.md",
     "running.md",

@@ -14,6 +14,7 @@ from tests.testing.cases.case_projects import cases
 EXAMPLES = sorted(path for path in (Path(__file__).parents[2] / "examples").iterdir() if path.is_dir())
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_the_tests_of_an_example_pass(example: Path) -> None:
     found: list[Case] = cases(example)

@@ -323,6 +323,7 @@ WRITTEN: dict[str, tuple[Callable[[Path, Any], Runtime], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("durable", [False, True])
 @pytest.mark.parametrize("what", WRITTEN)
 def test_what_is_large_is_written_in_workers(what: str, durable: bool, tmp_path: Path, searches: Any) -> None:

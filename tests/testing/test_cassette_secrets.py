@@ -98,6 +98,7 @@ def pieces(secret: str) -> list[str]:
     return [word for word in words if len(word) >= 8 and "PRIVATE KEY" not in word]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("tools", [[], ["*"]], ids=["requests", "tools"])
 def test_no_secret_is_in_a_cassette_and_others_find_it(

@@ -115,6 +115,7 @@ def returned(root: Path, config: dict[str, Any], *kinds: str) -> list[tuple[str,
     return found
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("config", WAYS, indirect=True)
 def test_a_large_result_is_converted_like_a_small_one(config: dict[str, Any], tmp_path: Path) -> None:
     found = returned(tmp_path, config, "text", "json", "rows", "object", "parts", "image", "resources")
@@ -128,6 +129,7 @@ def test_a_large_result_is_converted_like_a_small_one(config: dict[str, Any], tm
     assert isinstance(blob, BinaryContent)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("config", WAYS, indirect=True)
 def test_an_answer_that_cannot_be_used_fails_its_call_alone(config: dict[str, Any], tmp_path: Path) -> None:
     found = returned(tmp_path, config, "failed", "error", "odd", "no content", "deep", "too large", "text")
@@ -164,6 +166,7 @@ def test_a_large_event_has_a_bounded_number_of_lines(config: dict[str, Any], tmp
     assert (outcome, "the server's answer is an event of more than 1000 lines" in str(content)) == ("failed", True)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("config", WAYS, indirect=True)
 def test_nothing_large_is_parsed_on_the_event_loop(
     config: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -199,6 +202,7 @@ def test_a_list_of_tools_is_used_up_to_a_bound(page: int, tmp_path: Path) -> Non
     assert returned(tmp_path, command(999, page, 1, 0), "text") == [("success", WORDS)]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("server", "reason"),
     [

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.cli.cli_processes import run_forked
+from tests.support.tables import sampled
 from tests.web.durable_support import command, events_of, status_of, suspended
 from tests.web.served import ANN, Served, httpx, serving, wait_for
 
@@ -36,7 +37,7 @@ def test_a_question_of_a_run_that_no_process_has_is_answered_and_the_run_continu
     assert len([each for each in document["events"] if each["type"] == "run_resumed"]) == 1
 
 
-@pytest.mark.parametrize("answer", ["deny", "abort", "session"])
+@pytest.mark.parametrize("answer", sampled(["deny", "abort", "session"]))
 def test_each_answer_has_its_effect(root: Path, desk: Served, answer: str) -> None:
     suspended(root, "waits")
     note = {"note": "use the phone"} if answer == "deny" else {}
@@ -99,7 +100,7 @@ def test_the_command_line_is_told_of_an_answer_over_http(root: Path, desk: Serve
     assert "has been answered already: allow, by " in second.err
 
 
-@pytest.mark.parametrize("words", [["once", "deny"] * 4, ["once"] * 8], ids=["different", "alike"])
+@pytest.mark.parametrize("words", sampled([["once", "deny"] * 4, ["once"] * 8]), ids=["different", "alike"])
 def test_of_many_answers_at_once_one_counts_and_the_others_are_told_it(
     root: Path, desk: Served, words: list[str]
 ) -> None:

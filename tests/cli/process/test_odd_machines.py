@@ -124,6 +124,7 @@ def test_too_few_open_files_are_what_the_error_says(tmp_path: Path, command: str
     )
 
 
+@pytest.mark.slow
 def test_neither_an_agent_nor_a_store_is_blamed_for_too_few_open_files(tmp_path: Path) -> None:
     root = write_project(tmp_path / "project")
     faults = {
@@ -190,6 +191,7 @@ def test_help_that_cannot_be_printed_says_so(tmp_path: Path, args: list[str]) ->
     )
 
 
+@pytest.mark.slow
 def test_a_project_that_does_not_fit_on_the_disk_leaves_no_files(tmp_path: Path) -> None:
     def prepare() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -204,6 +206,7 @@ def test_a_project_that_does_not_fit_on_the_disk_leaves_no_files(tmp_path: Path)
     assert run_limited(["init", "desk"], tmp_path).code == 0
 
 
+@pytest.mark.slow
 def test_a_python_without_docstrings_is_refused(tmp_path: Path) -> None:
     ended = run_limited(["run", "x"], write_project(tmp_path), PYTHONOPTIMIZE="2")
 
@@ -214,6 +217,7 @@ def test_a_python_without_docstrings_is_refused(tmp_path: Path) -> None:
 NOT_UTF8 = os.fsdecode(b"desk\xff")
 
 
+@pytest.mark.slow
 def test_a_project_in_a_folder_whose_name_is_not_utf8_runs_in_every_way(tmp_path: Path) -> None:
     root = write_project(tmp_path / NOT_UTF8, inputs='"a"\n"b"\n')
     (root / os.fsdecode(b"more\xfe.py")).write_text("x = 1\n", encoding="utf-8")
@@ -273,6 +277,7 @@ def test_a_project_whose_folder_is_moved_continues_its_durable_runs(tmp_path: Pa
 NO_HOME = "import os, pwd, sys\ndef unknown(*_): raise KeyError\npwd.getpwuid = unknown\nos.environ.pop('HOME', None)\n"
 
 
+@pytest.mark.slow
 def test_a_user_without_a_home_folder_runs_commands_and_sees_what_there_is(tmp_path: Path) -> None:
     answers = """
         - tools: [{name: shell, args: {command: ls}}]

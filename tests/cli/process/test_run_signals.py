@@ -43,6 +43,9 @@ CASES: dict[str, tuple[str, list[str], list[int], str, int]] = {
 }
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str, float, Path]]:
     runs: dict[str, tuple[subprocess.Popen[str], Path]] = {}

@@ -64,6 +64,7 @@ def test_ctrl_c_at_the_very_beginning_ends_without_a_traceback(tmp_path: Path) -
         assert ended == Ended(128 + number, "", "")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("command", list(LATE))
 def test_a_signal_whose_exception_is_lost_ends_the_command_all_the_same(tmp_path: Path, command: str) -> None:
     words = [command, *(["x"] if command == "run" else [])]

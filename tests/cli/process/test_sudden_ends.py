@@ -116,6 +116,7 @@ PROCESSES = 7
 """The command's `sh` and `sleep`, and five of the tool."""
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP])
 def test_a_signal_leaves_nothing_running_and_no_temporary_folder(tmp_path: Path, temporary: Path, number: int) -> None:
     ends_everything(busy_project(tmp_path), number, PROCESSES, temporary)
@@ -307,7 +308,7 @@ def waiting_command(kind: str, root: Path) -> list[str]:
 ENDS = [None, signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT]
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("number", ENDS)
 @pytest.mark.parametrize("kind", ["check", "tests", "as-begun"])
 def test_no_command_leaves_a_temporary_folder(

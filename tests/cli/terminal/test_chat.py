@@ -216,6 +216,7 @@ def test_save_writes_the_current_conversation(project: Callable[..., Path]) -> N
     assert "one" not in texts["other"]
 
 
+@pytest.mark.slow
 def test_ctrl_z_suspends_the_chat_and_what_was_typed_is_there_again(project: Callable[..., Path]) -> None:
     import pexpect
 

@@ -65,6 +65,7 @@ def test_a_rule_that_is_edited_is_drawn_again_with_its_question(shell: pexpect.s
     shell.expect_exact("result: ")
 
 
+@pytest.mark.slow
 def test_the_question_whether_a_folder_is_trusted_is_drawn_again(shell: pexpect.spawn) -> None:
     shell.sendline(f"{shlex.join(LLM_DO)} run x")
     shell.expect_exact("trust? ")

@@ -232,6 +232,7 @@ def verdict(is_true: bool) -> dict[str, Any]:
     return {"tools": [{"name": "final_result", "args": {"reason": "I have looked.", "is_true": is_true}}]}
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("answer", "status", "what"),
     [
