@@ -25,7 +25,7 @@ from llm_do.runtime.session.project_snapshots import file_digests
 from llm_do.runtime.steps.sealed_secrets import Seal
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 
     from llm_do.durable.json_lines import JsonLines, Scan
     from llm_do.runtime.context.session import Session
@@ -71,6 +71,32 @@ class BatchOptions:
     retry: bool = False
     accept_changes: bool = False
 
+    def __post_init__(self) -> None:
+        for name, (is_right, described, hint) in _KINDS.items():
+            value: object = getattr(self, name)
+            if value is not None and not is_right(value):
+                raise UsageError(f"{name} must be {described}, not {value!r}", hint=hint)
+
+
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+_KINDS: dict[str, tuple[Callable[[object], bool], str, str]] = {
+    "concurrency": (
+        lambda value: isinstance(value, int) and not isinstance(value, bool) and value > 0,
+        "1 or more, a whole number",
+        "20 is the default.",
+    ),
+    "budget": (
+        lambda value: isinstance(value, BatchBudget),
+        "a BatchBudget",
+        "Write BatchBudget(total_usd=5, each_usd=0.05), or leave it out for no limit.",
+    ),
+    "retry": (_is_flag, "True or False", "False is the default."),
+    "accept_changes": (_is_flag, "True or False", "False is the default."),
+}
+
 
 def check_batch_id(batch_id: str) -> None:
     """Raise `UsageError` for an id that can't be the beginning of runs' ids.
@@ -109,8 +135,6 @@ async def start_batch(
     check_recorded(session)
     entry = entry_for(session.project, session.registry, options.entry, [], None)
     concurrency = CONCURRENCY if options.concurrency is None else options.concurrency
-    if not isinstance(concurrency, int) or concurrency < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise UsageError(f"concurrency must be 1 or more, not {concurrency!r}", hint="20 is the default.")
     budget = options.budget or BatchBudget()
     asked = BatchRecord(
         options.id,

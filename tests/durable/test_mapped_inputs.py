@@ -130,10 +130,12 @@ def test_a_failed_input_is_a_result_and_is_run_again_if_that_is_asked_for(start:
     found = asyncio.run(mapped(runtime, inputs, batch="x"))
     assert [each.status for each in found] == ["completed", "provider_failed", "invalid"]
     assert "input does not fit PromptInput" in str(found[2].error)
+    assert [error.type for each in found for error in each.errors] == ["ProviderError", "InputError"]
 
     broken = False
     unchanged = asyncio.run(mapped(runtime, inputs, batch="x"))
     assert [each.status for each in unchanged] == ["completed", "provider_failed", "invalid"]
+    assert [error.type for each in unchanged for error in each.errors] == ["ProviderError", "InputError"]
     retried = asyncio.run(mapped(runtime, inputs, batch="x", retry=True))
     assert [each.status for each in retried] == ["completed", "completed", "invalid"]
     assert [each.run_id for each in retried] == ["x-1", "x-2-again2", "x-3-again2"]
@@ -162,6 +164,10 @@ def test_other_inputs_models_or_files_of_one_batch_are_refused(start: Start) -> 
         (["a", 7], {}, InputError, "input 2 must be text, a mapping or an input model, not a value of type int"),
         (["a"], {"batch": "../x"}, UsageError, "can't be a batch's id"),
         (["a"], {"concurrency": 0}, UsageError, "concurrency must be 1 or more"),
+        (["a"], {"concurrency": True}, UsageError, "a whole number, not True"),
+        (["a"], {"budget": 5}, UsageError, "budget must be a BatchBudget, not 5"),
+        (["a"], {"retry": "failed"}, UsageError, "retry must be True or False, not 'failed'"),
+        (["a"], {"accept_changes": 1}, UsageError, "accept_changes must be True or False, not 1"),
         (["a"], {"entry": "nothing"}, UsageError, "has nothing named 'nothing'"),
     ],
 )
@@ -179,6 +185,8 @@ def test_a_budget_says_what_each_input_may_cost() -> None:
         BatchBudget(total_usd=5)
     with pytest.raises(UsageError, match="more than 0"):
         BatchBudget(each_usd=0)
+    with pytest.raises(UsageError, match="each_usd must be a number, not '5'"):
+        BatchBudget(each_usd="5")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="one input may cost 2 US dollars, and all of them only 1"):
         BatchBudget(total_usd=1, each_usd=2)
 

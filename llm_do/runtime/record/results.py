@@ -310,6 +310,10 @@ class RunResult:
     warnings: list[WarningRecord] = field(default_factory=list[WarningRecord])
     questions: list[PendingQuestion] = field(default_factory=list["PendingQuestion"])
 
+    def __post_init__(self) -> None:
+        if isinstance(self.error, LlmDoError) and not self.errors:  # a run that never began has recorded none
+            self.errors.append(ErrorRecord.of(self.error))
+
     @property
     def toolkits(self) -> Mapping[str, ToolkitState]:
         """The states of the entry agent's toolkits at the end, by their prefix or name."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping
+from decimal import Decimal
 from typing import TYPE_CHECKING, Protocol
 
 from llm_do._extensions import ExtensionPoint
@@ -37,8 +38,13 @@ class BatchBudget:
     each_usd: float | None = None
 
     def __post_init__(self) -> None:
-        for name, value in (("total_usd", self.total_usd), ("each_usd", self.each_usd)):
-            if value is not None and not value > 0:
+        for name in ("total_usd", "each_usd"):
+            value: object = getattr(self, name)
+            if value is None:
+                continue
+            if not isinstance(value, int | float | Decimal) or isinstance(value, bool):
+                raise UsageError(f"{name} must be a number, not {value!r}", hint="Leave it out for no limit.")
+            if not value > 0:
                 raise UsageError(f"{name} must be more than 0, not {value!r}", hint="Leave it out for no limit.")
         if self.total_usd is not None and self.each_usd is None:
             raise UsageError(
