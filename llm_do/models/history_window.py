@@ -29,7 +29,7 @@ __all__ = ["LONG", "HistoryWindow", "whole_history"]
 LONG = 60
 """Messages of a history that is long enough for a window."""
 
-LAST = 20
+LAST = 4
 """Messages at the end that always stay."""
 
 FEWEST = 10

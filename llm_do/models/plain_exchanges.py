@@ -183,8 +183,9 @@ def _same(one: Sequence[ModelMessage], other: Sequence[ModelMessage]) -> bool:
 def _is_odd(history: Sequence[ModelMessage], index: int) -> bool:
     """Whether a message has something that may matter to others, or calls and results that aren't side by side."""
     message = history[index]
-    if any(part.part_kind not in UNDERSTOOD or getattr(part, "tool_kind", None) for part in message.parts):
-        return True
+    for part in message.parts:
+        if part.part_kind not in UNDERSTOOD or getattr(part, "tool_kind", None):
+            return True
     if isinstance(message, ModelResponse):
         # The results of the last response are on their way.
         follows = all(isinstance(after, ModelRequest) for after in history[index + 1 : index + 2])
