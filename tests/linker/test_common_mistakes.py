@@ -405,6 +405,12 @@ IN_RULE: dict[str, Case] = {
         "the tool is called `write_file` there",
         "write `write_file`",
     ),
+    "a toolset in place of its tools": (
+        {**rule(deny=["filesystem_cwd::*"]), "main.agent": FILES.replace(", shelf", "")},
+        "project.json:2:",
+        "no tool has that name",
+        "is a toolset, and rules name its tools: `delete_file`, `edit_file`",
+    ),
     "a command": (rule(["git log"]), "project.json:2:", "a blank in a name", "write the pattern without blanks"),
     "another program's rule": (rule(["Bash(git log:*)"]), "project.json:2:", "no agent has such a tool", "`shell(git"),
     "an argument with a colon": (rule(["send(to: ann)"]), "project.json:2:", "which argument", "`send(to=...)`"),

@@ -223,7 +223,7 @@ def _warn_of_idle_patterns(project: Project, options: RuntimeOptions) -> None:
     from llm_do.ui.reports.error_text import paragraph
 
     for option, text in patterns:
-        fault = find_idle_pattern(text, project)
+        fault = find_idle_pattern(text, project, broadly=option == "--deny")
         if fault is not None:
             warn(paragraph(f"{option} {fault}", label="warning"))
 

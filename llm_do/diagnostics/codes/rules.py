@@ -108,6 +108,22 @@ def rule_with_other_prefix(rule: str, tool: str) -> Problem:
     return LD604.problem(f"the rule {rule} can't match: the tool is called `{tool}` there", f"write `{tool}`")
 
 
+def rule_for_toolset(rule: str, toolset: str, tools: Sequence[str]) -> Problem:
+    """A rule that names a toolset, and what its tools are called."""
+    return LD604.problem(f"the rule {rule} can't match: no tool has that name", tools_of_toolset(toolset, tools))
+
+
+def tools_of_toolset(toolset: str, tools: Sequence[str]) -> str:
+    """What to write in place of a toolset's name.
+
+    Example:
+        >>> tools_of_toolset("desk", ["connect", "reserve"])
+        '`desk` is a toolset, and rules name its tools: `connect`, `reserve`'
+    """
+    shown = ", ".join([*(f"`{tool}`" for tool in tools[:5]), *(["..."] if len(tools) > 5 else [])])
+    return f"`{toolset}` is a toolset, and rules name its tools: {shown}"
+
+
 def unmatched_pattern(rule: str, reason: str, kind: str) -> Problem:
     """A rule whose pattern no path or no URL can match."""
     hint = {
@@ -140,12 +156,22 @@ LD605 = Code(
 
 def no_primary_argument(rule: str, tool: str, arguments: Sequence[str], *, function: bool) -> Problem:
     """A rule with a bare pattern on a tool without a primary argument; a `function` can declare one."""
-    first = arguments[0] if arguments else "name"
-    hint = f"write `{tool}({first}=...)`; its arguments are {', '.join(arguments) or 'none'}"
+    hint = name_the_argument(tool, arguments)
     if function:
         hint += ', or declare one with `@tool(primary="...")`'
     message = f"the rule {rule} doesn't say which argument it is about, and `{tool}` has no primary one"
     return LD605.problem(message, hint)
+
+
+def name_the_argument(tool: str, arguments: Sequence[str]) -> str:
+    """What to write in place of a bare pattern.
+
+    Example:
+        >>> name_the_argument("send", ["to", "text"])
+        'write `send(to=...)`; its arguments are to, text'
+    """
+    first = arguments[0] if arguments else "name"
+    return f"write `{tool}({first}=...)`; its arguments are {', '.join(arguments) or 'none'}"
 
 
 LD606 = Code(

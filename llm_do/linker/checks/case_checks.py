@@ -108,7 +108,7 @@ class _Checks:
     def _expectations(self, source: TestSource, expect: ExpectFile, loc: KeyPath) -> None:
         for key, texts in (("tools", expect.tools), ("never", expect.never), ("denied", expect.denied)):
             for index, text in enumerate(texts):
-                self._pattern(text, source.place((*loc, key, index)))
+                self._pattern(text, source.place((*loc, key, index)), broadly=key == "never")
         if expect.output is not None:
             self._check_function(source, expect.output, (*loc, "output", "python"))
         if expect.judge is not None and expect.judge.model is not None:
@@ -118,7 +118,7 @@ class _Checks:
         for path, file in expect.files.items():
             self._check_function(source, file, (*loc, "files", path, "python"))
 
-    def _pattern(self, text: str, place: Location) -> None:
+    def _pattern(self, text: str, place: Location, *, broadly: bool) -> None:
         try:
             pattern = parse_pattern(text)
         except PatternError:
@@ -126,7 +126,7 @@ class _Checks:
         agents = [spec.name for spec, _ in every_agent(self.project.registry)]
         if (name := unknown_caller(pattern, self.project.registry)) is not None:
             self._report(problems.unknown_agent_in_pattern(text, name, agents), place)
-        elif (reason := find_idle_pattern(text, self.project)) is not None:
+        elif (reason := find_idle_pattern(text, self.project, broadly=broadly)) is not None:
             self._report(problems.idle_pattern(reason), place)
 
     def _check_function(self, source: TestSource, content: ContentFile, loc: KeyPath) -> None:

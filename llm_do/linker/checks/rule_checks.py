@@ -15,7 +15,7 @@ from llm_do.linker.analysis.inventory import AgentTools, Inventory, KnownTool
 from llm_do.linker.analysis.names import Names
 from llm_do.linker.analysis.open_names import may_be_listed
 from llm_do.linker.analysis.permissions import permission_for
-from llm_do.linker.analysis.rule_subjects import Subjects, speaks_of
+from llm_do.linker.analysis.rule_subjects import RuleAgents, Subjects, speaks_of
 from llm_do.linker.proofs.escalations import find_escalations
 from llm_do.linker.sources.conversion import AgentSource, runtime_settings
 from llm_do.policy.pattern import ArgumentPattern, PatternError, parse_pattern
@@ -128,17 +128,30 @@ def check_rules(
                 names.report(problems.rule_with_other_prefix(rule.text, own), place)
                 continue
             if not agents.may_have(rule, names.taken) and not _may_come(rule, names):
-                one = len(agents.names) == 1 and len(subjects.listed) > 1
-                agent, literal = agents.names[0] if one else None, rule.pattern.tool.literal
-                if literal is not None and not names.may_propose():
-                    literal = None
-                names.report(problems.rule_for_unknown_tool(rule.text, agent, literal, agents.tool_names), place)
+                _report_unknown_tool(rule, agents, names, place, one=len(subjects.listed) > 1)
             continue
         _check_arguments(rule, spoken, names, place, some=agents.are_open)
 
 
-def find_idle_pattern(text: str, project: Project) -> str | None:
-    """Explain why no call can match a pattern of the command line, so that a mistyped name is noticed."""
+def _report_unknown_tool(rule: Rule, agents: RuleAgents, names: Names, place: Location, *, one: bool) -> None:
+    """Report a rule for a tool that none of its agents has; `one` of several is named."""
+    toolset = _toolset_meant(rule, agents.every_tool)
+    if toolset is not None:
+        names.report(problems.rule_for_toolset(rule.text, *toolset), place)
+        return
+    agent = agents.names[0] if one and len(agents.names) == 1 else None
+    literal = rule.pattern.tool.literal if names.may_propose() else None
+    names.report(problems.rule_for_unknown_tool(rule.text, agent, literal, agents.tool_names), place)
+
+
+def find_idle_pattern(text: str, project: Project, *, broadly: bool = False) -> str | None:
+    """Explain why no call can match a pattern of the command line, so that a mistyped name is noticed.
+
+    Args:
+        text: The pattern.
+        project: The project.
+        broadly: Whether it is matched as a rule that denies is, where a bare pattern is about any argument.
+    """
     try:
         rule = Rule("deny", parse_pattern(text), text)
     except PatternError:
@@ -146,18 +159,21 @@ def find_idle_pattern(text: str, project: Project) -> str | None:
     inventory = Inventory(project.registry)
     every = [inventory.of(spec) for spec, _ in every_agent(project.registry)]
     tools = [tool for own in every for tool in own.tools]
-    literal = rule.pattern.tool.literal
+    literal, spoken = rule.pattern.tool.literal, [tool for tool in tools if speaks_of(rule, tool)]
+    known, origins = [tool.name for tool in tools], [origin for own in every for origin in own.open]
+    toolset = _toolset_meant(rule, tools) if not spoken and not origins else None
+    if toolset is not None:
+        return f"{text} can't match: no tool has that name; {problems.tools_of_toolset(*toolset)}"
     if literal is None or rule.pattern.action is not None or literal.startswith(_GIVEN):
         return None
     own = _name_there(rule, tools)
     if own is not None:
         return f"{text} can't match: the tool is called `{own}` there"
-    known, origins = [tool.name for tool in tools], [origin for own in every for origin in own.open]
     if literal not in known and may_be_listed(literal, known, origins, project.registry, own=True):
         return None
-    spoken = [tool for tool in tools if speaks_of(rule, tool)]
     if spoken:
-        return _unknown_argument(text, rule, spoken)
+        fault = _unknown_argument(text, rule, spoken)
+        return fault or (_unnamed_argument(text, rule, spoken) if not broadly and not origins else None)
     hint = did_you_mean(literal, sorted({tool.name for tool in tools}))
     return f"{text} can't match: no agent has such a tool" + (f"; {hint}" if hint else "")
 
@@ -168,6 +184,14 @@ def _name_there(rule: Rule, tools: Iterable[KnownTool]) -> str | None:
     if literal is None or "::" not in rule.text or any(tool.name == literal for tool in tools):
         return None
     return next((tool.name for tool in tools if f"{tool.toolset}_{tool.tool}" == literal), None)
+
+
+def _toolset_meant(rule: Rule, tools: Iterable[KnownTool]) -> tuple[str, list[str]] | None:
+    """The toolset that a rule names instead of a tool, as `TOOLSET` or `TOOLSET::*`, and what its tools are called."""
+    name, _, tool = rule.text.partition("(")[0].partition("::")
+    name = name.rpartition(":")[2]
+    found = list(dict.fromkeys(each.name for each in tools if each.toolset == name)) if tool in ("", "*") else []
+    return (name, found) if found else None
 
 
 def check_escalations(project: Project, files: ProjectFiles) -> list[Diagnostic]:
@@ -221,6 +245,14 @@ def _unknown_argument(text: str, rule: Rule, spoken: Sequence[KnownTool]) -> str
             hint = did_you_mean(name, known) or f"its arguments are {', '.join(known) or 'none'}"
             return f"{text} can't match: `{name}` is no argument of `{spoken[0].name}`; {hint}"
     return None
+
+
+def _unnamed_argument(text: str, rule: Rule, spoken: Sequence[KnownTool]) -> str | None:
+    """Describe the fault of a bare pattern of an argument, if none of its tools has a primary one."""
+    if rule.pattern.primary is None or any(tool.facts.primary is not None for tool in spoken):
+        return None
+    hint = problems.name_the_argument(spoken[0].name, spoken[0].facts.arguments or ())
+    return f"{text} can't match: `{spoken[0].name}` has no primary argument; {hint}"
 
 
 def _check_arguments(rule: Rule, spoken: Sequence[KnownTool], names: Names, place: Location, *, some: bool) -> None:
