@@ -409,7 +409,13 @@ IN_RULE: dict[str, Case] = {
         {**rule(deny=["filesystem_cwd::*"]), "main.agent": FILES.replace(", shelf", "")},
         "project.json:2:",
         "no tool has that name",
-        "is a toolset, and rules name its tools: `delete_file`, `edit_file`",
+        "is a toolset, and rules name its tools: `read_file`, `list_files`",
+    ),
+    "the folder of the skills in place of one": (
+        {"main.agent": AGENT.replace("[send]\n", "[send]\nskills: [skills]\n"), "skills/tea/SKILL.md": "---\n"},
+        "skills:1:1",
+        "the folder `skills` has no SKILL.md",
+        "list the skills in it: `skills/*`",
     ),
     "a command": (rule(["git log"]), "project.json:2:", "a blank in a name", "write the pattern without blanks"),
     "another program's rule": (rule(["Bash(git log:*)"]), "project.json:2:", "no agent has such a tool", "`shell(git"),
@@ -465,6 +471,7 @@ def test_a_mistake_in_a_project_has_a_place_and_a_fix(case: Case, tmp_path: Path
     files, place, message, hint = case
     texts = {"project.json": MANIFEST.replace("KEYS", ""), "main.agent": AGENT, "tools.py": TOOLS, **files}
     for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
 
     found = check_project(tmp_path).diagnostics

@@ -358,3 +358,17 @@ def test_a_skill_that_a_command_made_is_named_and_left_out_until_a_person_agrees
     assert [item.file for item in check_project(root).diagnostics if item.code == "LD708"] == ["skills/evil/SKILL.md"]
     agree(root, ["skills/evil/SKILL.md"])
     assert "evil" in [skill.name for skill in skills_of(Project.load(root).registry.agent("main"))]
+
+
+def test_the_list_of_tools_leaves_out_the_tags_around_a_description() -> None:
+    tagged = (
+        "<summary>Count the stock.\n\nAll of it.</summary>\n<returns>\n<description>A number.</description>\n</returns>"
+    )
+    tools = [
+        {"name": name, "kind": "toolset", "toolset": None, "conditional": False, "description": text, "parameters": {}}
+        for name, text in (("count", tagged), ("other", "<summary> is a tag."))
+    ]
+    agent = {"name": "main", "tools": tools, "open": [], "server_side": [], "skills": [], "capabilities": []}
+
+    shown = [line.strip() for line in tool_lines({"agents": [agent]})]
+    assert shown == ["main", "count()  [toolset]", "Count the stock.", "other()  [toolset]", "<summary> is a tag."]

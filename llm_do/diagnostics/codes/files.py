@@ -216,10 +216,12 @@ LD431 = Code(
 )
 
 
-def no_skill_file(folder: str, siblings: Iterable[str]) -> Problem:
-    """A folder without a SKILL.md, and the files in it."""
+def no_skill_file(folder: str, siblings: Iterable[str], *, has_skills: bool = False) -> Problem:
+    """A folder without a SKILL.md, the files in it, and whether folders in it have one."""
     near = next((name for name in siblings if name.lower() == "skill.md"), None)
     hint = f"rename its {near} to SKILL.md" if near is not None else None
+    if hint is None and has_skills:
+        hint = f"list the skills in it: `{folder}/*`"
     return LD431.problem(f"the folder `{folder}` has no SKILL.md", hint)
 
 

@@ -78,7 +78,9 @@ class _SkillFolders:
         if self.new_code.leaves_out(folder) or self.new_code.leaves_out(path):
             return None, ()
         if not os.path.lexists(path):
-            return None, [problems.no_skill_file(name, _names(folder)).at(Location(name))]
+            names = _names(folder)
+            inner = any((folder / each / FILE).is_file() for each in names)
+            return None, [problems.no_skill_file(name, names, has_skills=inner).at(Location(name))]
         if not is_inside(folder, FILE):
             return None, [problems.unreadable_file("it is a link out of the skill's folder").at(Location(label))]
         read = read_text(path, label)

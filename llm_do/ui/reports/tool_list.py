@@ -113,12 +113,19 @@ def _lines_of(tool: Mapping[str, Any], width: int) -> Iterator[str]:
     )
     source = f"  [{tool['toolset'] or tool['kind']}{', shown if the run allows it' if tool['conditional'] else ''}]"
     yield sanitize(f"  {tool['name']}({shown}){source}")
-    first = (tool["description"] or "").strip().partition("\n\n")[0]
+    first = _summary(tool["description"] or "").partition("\n\n")[0]
     for line in textwrap.wrap(" ".join(first.split()), max(width - 6, 20)):
         yield f"      {sanitize(line)}"
     for name, part in properties.items():
         if part.get("description"):
             yield sanitize(f"      {name}: {' '.join(str(part['description']).split())}")
+
+
+def _summary(description: str) -> str:
+    """A description without the tags in which PydanticAI puts it if its docstring says what is returned."""
+    text = description.strip()
+    head, end, _ = text.rpartition("</summary>\n<returns>")
+    return head.removeprefix("<summary>").strip() if end else text
 
 
 def _default(part: Mapping[str, Any]) -> str:
