@@ -49,6 +49,15 @@ print("griffe" in sys.modules, shown(plain), shown(bare), "griffe" in sys.module
 print(shown(with_sections), shown(plain, docstring_format="numpy"), "griffe" in sys.modules)
 '''
 
+OF_A_PROJECT = """
+from llm_do._startup.stand_ins import defer_docstring_parser
+defer_docstring_parser()
+from importlib import import_module
+import pydantic_ai
+import_module("pydantic_ai._griffe")
+print(pydantic_ai._griffe._infer_docstring_style("Do it."), pydantic_ai._griffe.__name__)
+"""
+
 LINES = st.sampled_from(
     [
         *(
@@ -94,6 +103,12 @@ def test_tools_are_described_as_they_would_have_been() -> None:
     assert (deferred[0].split()[0], deferred[0].split()[-1]) == ("False", "False")
     assert deferred[0].split()[1:-1] == eager[0].split()[1:-1]
     assert deferred[1:] == eager[1:]
+
+
+def test_code_that_imports_the_parser_finds_it_where_an_import_puts_it() -> None:
+    ended = subprocess.run([sys.executable, "-c", OF_A_PROJECT], capture_output=True, text=True, timeout=120)
+
+    assert (ended.stdout, ended.returncode) == ("google pydantic_ai._griffe\n", 0), ended.stderr
 
 
 @settings(max_examples=300)

@@ -41,6 +41,7 @@ def defer_docstring_parser() -> None:
     stand_in = _StandIn("pydantic_ai._griffe")
 
     def doc_descriptions(function: Any, *, docstring_format: str) -> Any:
+        stand_in.bind()  # PydanticAI, which is being imported at the first call, isn't there before
         text: object = getattr(function, "__doc__", None)
         if text is None:
             return None, {}
@@ -61,6 +62,12 @@ class _StandIn(ModuleType):
         setattr(self, function.__name__, function)
         sys.modules[self.__name__] = self
         return True
+
+    def bind(self) -> None:
+        """Make it the attribute of its package that an import of the module would have made of it."""
+        package, _, name = self.__name__.rpartition(".")
+        if name not in vars(sys.modules[package]):
+            setattr(sys.modules[package], name, self)
 
     def remove(self) -> None:
         """Give the place back."""
