@@ -266,12 +266,28 @@ class Api:
 
     async def _found(self, run_id: str, user: str | None) -> tuple[ServedProject, RunRecord]:
         """A run by its id, or a prefix that no other has, and the project that has it."""
+        found: list[tuple[ServedProject, RunRecord]] = []
+        refusal: UsageError | None = None
         for store, sharing in self._stores():
             await store.recover()
-            run = await sharing[0].run(run_id, user)
-            if run is not None:
+            try:
+                run = await sharing[0].run(run_id, user)
+            except UsageError as error:  # several runs of one store; another may have the run whose id it is
+                refusal = error
+                continue
+            if run is not None and run.id == run_id:
                 return _project_of(run, sharing), run
-        raise BadRequestError("there is no run with this id", 404)
+            if run is not None:
+                found.append((_project_of(run, sharing), run))
+        if refusal is not None:
+            raise BadRequestError(refusal.message, 404, hint=refusal.hint)
+        if len(found) > 1:
+            ids = ", ".join(run.id for _, run in found)
+            message = f"several runs have ids that begin with {run_id!r}: {ids}"
+            raise BadRequestError(message, 404, hint="Write more of the id.")
+        if not found:
+            raise BadRequestError("there is no run with this id", 404)
+        return found[0]
 
 
 def _route(path: str, endpoint: Callable[[Request], Awaitable[Response]], method: str = "GET") -> Route:

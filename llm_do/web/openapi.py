@@ -32,14 +32,14 @@ def _query(name: str, description: str, kind: str = "string") -> dict[str, Any]:
     return {"name": name, "in": "query", "description": description, "schema": {"type": kind}}
 
 
-_RUN = {"name": "run", "in": "path", "required": True, "schema": _text("The run's id, or a prefix of it.")}
+_RUN = {"name": "run", "in": "path", "required": True, "schema": _text("The run's id, or a prefix that no other has.")}
 _THREAD = {"name": "thread", "in": "path", "required": True, "schema": _text("The conversation's id.")}
 _QUESTION = {"name": "question", "in": "path", "required": True, "schema": _text("The question's id.")}
 _LIMIT = _query("limit", "At most so many.", "integer")
 _PROJECT = _query("project", "Only of this project.")
 _LIST = {"type": "array", "items": {"type": "object"}}
 _ERROR = {"description": "The request is refused.", "content": _json({"$ref": "#/components/schemas/Error"})}
-_NOT_FOUND = {"404": {**_ERROR, "description": "There is no such run."}}
+_NOT_FOUND = {"404": {**_ERROR, "description": "There is no such run, or several have ids that begin like that."}}
 _QUESTIONS = {"type": "array", "items": {"$ref": "#/components/schemas/Question"}}
 _CONTINUES = _object(
     ("run_id", "running", "message"),

@@ -19,6 +19,7 @@ from llm_do.project.store_location import is_own_file
 from llm_do.runtime.approval.broker import ApprovalCallback, RunApprovalPolicy
 from llm_do.runtime.record.events.subscription import Subscription
 from llm_do.runtime.record.results import RunResult
+from llm_do.runtime.record.run_names import run_by_name
 from llm_do.runtime.record.store.following import follow_run
 from llm_do.runtime.record.stored_records import Observation, RunRecord
 from llm_do.runtime.runtime import Runtime
@@ -102,9 +103,8 @@ class ServedProject:
         return any(cast("dict[str, object]", input).get(name) for name in attaching_arguments(found.input_model))
 
     async def run(self, run_id: str, user: str | None) -> RunRecord | None:
-        """A run of a user by its id or a prefix of it."""
-        found = await self._store.run(run_id)
-        return found if found is not None and user in (None, found.user_id) else None
+        """A run of a user by its id, or a prefix that no other run of the user has."""
+        return await run_by_name(self._store, run_id, user)
 
     def follow(self, run_id: str, after: int) -> AsyncIterator[Observation]:
         """The events of a run, as they are recorded by whichever process runs it."""

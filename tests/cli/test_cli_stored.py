@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
@@ -227,3 +228,39 @@ def test_nothing_is_promised_of_a_durable_run_that_the_store_does_not_have(tmp_p
     assert failed.code != 0
     assert "is durable" not in failed.err
     assert kept.err.startswith("run r is durable: after an interruption, `llm-do resume ")
+
+
+def test_a_message_is_named_by_a_beginning_that_no_other_has(project: Callable[..., Path], tmp_path: Path) -> None:
+    root = project("- text: done\n" * 10)  # ten runs write 20 messages, of which two begin with one of 16 digits
+    for each in range(10):
+        assert run_forked("run", str(each), "--thread", "t", cwd=root).code == 0
+    with sqlite3.connect(root / ".llm-do" / "state.db") as db:
+        ids = [id for (id,) in db.execute("SELECT id FROM messages ORDER BY depth")]
+    shown = [line.split()[0] for line in run_forked("threads", "show", "t", cwd=root).out.splitlines()[1:]]
+    digits = [id[0] for id in ids]
+    several = next(each for each in digits if digits.count(each) > 1)
+
+    empty, refused = (run_forked("threads", "branch", "t", "--to", each, cwd=root) for each in ("", several))
+    assert (empty.code, empty.err.splitlines()[0][:37]) == (2, "error: thread 't' has no message ''. ")
+    assert (refused.code, refused.out) == (2, "")
+    assert f"have ids that begin with {several!r}: {several}" in refused.err
+    assert run_forked("threads", "show", "t", cwd=root).out.startswith("thread t, 20 messages")
+    assert shown == [id[:12] for id in ids]
+    assert run_forked("threads", "branch", "t", "--to", shown[3], cwd=root).out == "t: 4 messages\n"
+    assert run_forked("threads", "branch", "t", "--to", ids[1], cwd=root).out == "t: 2 messages\n"
+
+
+def test_state_and_settings_of_a_thread_are_shown_without_what_acts_on_a_terminal(
+    project: Callable[..., Path], tmp_path: Path
+) -> None:
+    root = project()
+    run_forked("run", "x", "--thread", "t", cwd=root)
+    first, *others = run_forked("threads", "export", "t", cwd=root).out.splitlines()
+    evil = "\x9b2J\u202e"
+    kept = {"id": "copy", "state": {"main": {evil: evil}}, "config": {"model": f"test{evil}"}}
+    (tmp_path / "copy.jsonl").write_text("\n".join([json.dumps(json.loads(first) | kept), *others]))
+
+    assert run_forked("threads", "import", str(tmp_path / "copy.jsonl"), cwd=root).code == 0
+    shown = run_forked("threads", "show", "copy", cwd=root).out
+    assert not set(evil[:1] + evil[-1]) & set(shown)
+    assert [line.split()[0] for line in shown.splitlines()[1:3]] == ["settings", "state"]

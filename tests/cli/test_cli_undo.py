@@ -306,3 +306,21 @@ def test_each_run_of_a_batch_is_undone_by_itself(project: Callable[..., Path]) -
     assert run_forked("undo", first, "--yes", cwd=root).code == 0
     assert not (root / paths[first][0]).exists()
     assert (root / paths[second][0]).exists()
+
+
+def test_an_empty_id_and_one_that_several_begin_with_undo_nothing(edited: Path) -> None:
+    after = tree(edited)
+    for words in ([""], [".", ""], ["--project", ".", ""]):
+        empty = run_forked("undo", *words, "--yes", cwd=edited)
+        assert (empty.code, tree(edited)) == (2, after)
+        assert empty.err.startswith("error: the run's id is empty")
+
+    undone = run_forked("undo", "--yes", cwd=edited)
+    again = run_forked("undo", "undo-", "--yes", cwd=edited)
+    redone = tree(edited)
+    several = run_forked("undo", "undo-", "--yes", cwd=edited)
+
+    assert (undone.code, again.code, several.code) == (0, 0, 2)
+    assert tree(edited) == redone
+    assert "several runs have ids that begin with 'undo-': undo-" in several.err
+    assert "Write more of the id." in several.err

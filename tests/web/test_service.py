@@ -301,3 +301,16 @@ def test_runs_of_another_process_are_listed_and_followed(desk: Served, tmp_path:
 
     assert (run["entry"], run["here"]) == ("shop", False)
     assert desk.stream(run["run_id"])[-2][1]["output"] == "Tea is 4.20."
+
+
+def test_a_beginning_that_several_runs_have_is_refused_with_their_ids(desk: Served) -> None:
+    runs = [desk.start(entry="shop", input="x", project=name) for name in ("desk", "shop") for _ in range(9)]
+    for run in runs:
+        desk.ended(run)
+    digits = [run[0] for run in runs]
+    prefix = next(each for each in digits if digits.count(each) > 1)  # 18 runs, and 16 digits
+
+    for refused in (desk.http.get(f"/api/runs/{prefix}"), desk.http.delete(f"/api/runs/{prefix}")):
+        assert refused.status_code == 404
+        assert f"several runs have ids that begin with '{prefix}': " in refused.json()["error"]["message"]
+        assert refused.json()["error"]["hint"] == "Write more of the id."

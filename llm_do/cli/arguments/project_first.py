@@ -56,12 +56,14 @@ def _arguments(args: Sequence[str], params: Sequence[Any]) -> tuple[list[int], b
 
 
 def is_project(word: str) -> bool:
-    """Whether an argument names a project.
+    """Whether an argument names a project; an empty one names nothing, though as a path it is the current folder.
 
     Example:
-        >>> is_project("shell"), is_project("."), is_project("main.agent")
-        (False, True, True)
+        >>> is_project("shell"), is_project(""), is_project("."), is_project("main.agent")
+        (False, False, True, True)
     """
+    if not word:
+        return False
     if word in (".", "..") or word.endswith((".agent", ".json")):
         return True
     path = user_path(word)

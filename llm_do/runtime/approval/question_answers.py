@@ -12,7 +12,7 @@ from llm_do.policy.pattern import PatternError, parse_pattern
 from llm_do.runtime.approval.broker import ApprovalDecision
 from llm_do.runtime.approval.kept_approval import answer_data, covers_identical
 from llm_do.runtime.record.redaction import redactor
-from llm_do.runtime.record.run_names import named_run
+from llm_do.runtime.record.run_names import named_run, run_by_name
 from llm_do.runtime.record.store.stored_questions import PendingQuestion, QuestionRow, as_question, short_id
 from llm_do.runtime.steps.run_questions import process_user
 from llm_do.runtime.steps.sealed_secrets import Seal
@@ -45,11 +45,11 @@ async def find_question(store: ThreadStore, question_id: str) -> QuestionRow:
     """A question by its id, in which the run's may be shortened; it may have been answered.
 
     Raises:
-        UsageError: There is none.
+        UsageError: There is none, or several runs have ids that begin like that.
     """
     await store.recover()
-    prefix, dot, number = question_id.rpartition(".")
-    run = await store.run(prefix) if dot else None
+    prefix, _, number = question_id.rpartition(".")
+    run = await run_by_name(store, prefix) if prefix else None
     rows = await store.questions(run.id, answered=True) if run is not None else ()
     for row in rows:
         if str(row.number) == number:

@@ -21,6 +21,7 @@ from llm_do.cli.process import stdin
 from llm_do.cli.process.streams import warn
 from llm_do.errors import UsageError
 from llm_do.runtime.record.stored_records import ThreadRecord
+from llm_do.text.generated_ids import short_run_id
 from llm_do.text.sanitizer import sanitize
 from llm_do.text.words import truncate_end, with_count
 from llm_do.threads.sql.sql_store import SqlStore
@@ -43,6 +44,9 @@ __all__ = [
     "show_config",
     "show_thread",
 ]
+
+_MOST_IDS = 5
+"""Ids that are listed where several begin alike."""
 
 _COUNT = "Write --at with at most that number; `llm-do threads show` lists the messages."
 _SPEAKERS = {"user-prompt": "user", "text": "assistant", "system-prompt": "system", "thinking": "thinking"}
@@ -116,15 +120,12 @@ async def show_thread(
         ]
     length, changed = with_count(record.length, "message"), local_time(record.updated)
     lines = [f"thread {sanitize(record.id)}, {length}, last changed {changed}"]
-    lines += (
-        [f"settings {json.dumps(config_data(record.config), ensure_ascii=False)}"] if config_data(record.config) else []
-    )
-    lines += [f"state    {json.dumps(record.state, ensure_ascii=False)}"] if record.state else []
-    lines += [f"toolkits {json.dumps(record.toolkits, ensure_ascii=False)}"] if record.toolkits else []
+    kept = {"settings": config_data(record.config), "state": record.state, "toolkits": record.toolkits}
+    lines += [sanitize(f"{name:8} {json.dumps(data, ensure_ascii=False)}") for name, data in kept.items() if data]
     if record.length > len(messages):
         lines.append(f"... {record.length - len(messages)} earlier messages")
     for each in messages:
-        lines += [f"{each.id[:8]} {line}" for line in _message_lines(each.message)]
+        lines += [f"{short_run_id(each.id)} {line}" for line in _message_lines(each.message)]
     return lines
 
 
@@ -273,8 +274,18 @@ async def _thread(store: SqlStore, thread: str, user: str | None) -> ThreadRecor
 
 
 async def _entry(store: SqlStore, record: ThreadRecord, prefix: str) -> str:
+    """The message of a thread, or of a branch of it, with an id, or the one whose id begins with it."""
+    known: dict[str, None] = {}
     for tip in (record.head, *record.branches):
-        for each in await store.history(tip):
-            if each.id.startswith(prefix):
-                return each.id
-    raise UsageError(f"thread {record.id!r} has no message {prefix!r}", hint="See `llm-do threads show`.")
+        known |= dict.fromkeys(each.id for each in await store.history(tip))
+    found = [id for id in known if prefix and id.startswith(prefix)]
+    if prefix in known or len(found) == 1:
+        return prefix if prefix in known else found[0]
+    if not found:
+        raise UsageError(f"thread {record.id!r} has no message {prefix!r}", hint="See `llm-do threads show`.")
+    more = " and more" if len(found) > _MOST_IDS else ""
+    raise UsageError(
+        f"several messages of thread {record.id!r} have ids that begin with {prefix!r}:"
+        f" {', '.join(map(sanitize, found[:_MOST_IDS]))}{more}",
+        hint="Write more of the id.",
+    )

@@ -25,6 +25,9 @@ from llm_do.ui.approval.undo_report import calls_lines, file_data, file_rows, pl
 
 __all__ = ["UndoOptions", "carry_out"]
 
+_MOST_IDS = 5
+"""Ids that are listed where several begin alike."""
+
 _PAST = {"restore": "restored", "remove": "removed", "create": "created again"}
 
 
@@ -94,11 +97,18 @@ def _plan(root: Path, options: UndoOptions) -> UndoPlan:
                     hint="A run with --no-record keeps nothing, and neither does a command or a program of its own.",
                 )
             return plan
+        if not options.run:  # every id begins with it
+            raise UsageError("the run's id is empty", hint="Leave it out for the last run that changed files.")
         found = kept.find(options.run)
-        if len(found) != 1:
-            several = "several runs have ids that begin with" if found else "nothing is kept of a run"
+        if len(found) > 1:
+            ids = ", ".join(sanitize(each.id) for each in found[:_MOST_IDS])
+            more = " and more" if len(found) > _MOST_IDS else ""
+            raise UsageError(
+                f"several runs have ids that begin with {options.run!r}: {ids}{more}", hint="Write more of the id."
+            )
+        if not found:
             hint = f"It changed no files, wasn't recorded, or ended more than {MOST_DAYS} days ago, for instance."
-            raise UsageError(f"{several} {options.run!r}", hint="Write more of it." if found else hint)
+            raise UsageError(f"nothing is kept of a run {options.run!r}", hint=hint)
         left = left_to_undo(kept.records())
         plan = plan_undo(root, found[0], left[found[0].id], options.globs, trusted=trusted)
     except FileRefusedError as error:  # a glob that is none
