@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Sequence
 
-__all__ = ["new_id", "short_run_id"]
+from llm_do.text.sanitizer import sanitize
+
+__all__ = ["MOST_LISTED", "WRITE_MORE", "new_id", "several_begin_alike", "short_run_id"]
 
 DIGITS = 32
 
@@ -17,6 +20,12 @@ RANDOM_BYTES = 14
 
 AT_ONCE = 256
 """Ids whose randomness is asked for together. Asking the system lets other threads run, and then waits for them."""
+
+MOST_LISTED = 5
+"""Ids that are listed where several begin alike."""
+
+WRITE_MORE = "Write more of the id."
+"""What to do where several begin alike."""
 
 GENERATED = re.compile(f"[0-9a-f]{{{DIGITS}}}")
 
@@ -51,6 +60,17 @@ def short_run_id(run_id: str) -> str:
         ('7f3a91c05e6b', 'letters-2026-1')
     """
     return run_id[:12] if GENERATED.fullmatch(run_id) else run_id
+
+
+def several_begin_alike(what: str, beginning: str, ids: Sequence[str]) -> str:
+    """Say that the beginning of an id is that of several, and list them.
+
+    Example:
+        >>> several_begin_alike("runs", "7f", ["7f3a", "7f90"])
+        "several runs have ids that begin with '7f': 7f3a, 7f90"
+    """
+    more = " and more" if len(ids) > MOST_LISTED else ""
+    return f"several {what} have ids that begin with {beginning!r}: {', '.join(map(sanitize, ids[:MOST_LISTED]))}{more}"
 
 
 def _random_digits() -> str:

@@ -15,6 +15,7 @@ from llm_do.errors import EXIT_CODES, UsageError
 from llm_do.runtime.record.events.event import event_from_dict
 from llm_do.runtime.record.stored_records import Filter, RunFilter, RunRecord
 from llm_do.runtime.steps.run_questions import process_user
+from llm_do.text.generated_ids import WRITE_MORE, several_begin_alike
 from llm_do.threads.sql.sql_store import SqlStore
 from llm_do.ui.live.run_comparison import ComparedRun, RunComparison
 from llm_do.web.conversation import conversation
@@ -282,9 +283,8 @@ class Api:
         if refusal is not None:
             raise BadRequestError(refusal.message, 404, hint=refusal.hint)
         if len(found) > 1:
-            ids = ", ".join(run.id for _, run in found)
-            message = f"several runs have ids that begin with {run_id!r}: {ids}"
-            raise BadRequestError(message, 404, hint="Write more of the id.")
+            message = several_begin_alike("runs", run_id, [run.id for _, run in found])
+            raise BadRequestError(message, 404, hint=WRITE_MORE)
         if not found:
             raise BadRequestError("there is no run with this id", 404)
         return found[0]

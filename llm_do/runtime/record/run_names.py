@@ -6,15 +6,12 @@ from typing import TYPE_CHECKING
 
 from llm_do.errors import UsageError
 from llm_do.runtime.record.stored_records import RunFilter, RunRecord
-from llm_do.text.sanitizer import sanitize
+from llm_do.text.generated_ids import MOST_LISTED, WRITE_MORE, several_begin_alike
 
 if TYPE_CHECKING:
     from llm_do.runtime.record.thread_store import ThreadStore
 
 __all__ = ["named_run", "run_by_name"]
-
-_MOST = 5
-"""Ids that are listed where several begin alike."""
 
 
 async def named_run(store: ThreadStore, name: str) -> RunRecord:
@@ -49,12 +46,7 @@ async def run_by_name(store: ThreadStore, name: str, user_id: str | None = None)
     found = await store.run(name)
     if found is not None and user_id in (None, found.user_id):
         return found
-    runs = await store.runs(limit=_MOST + 1, filter=RunFilter(prefix=name, user_id=user_id))
+    runs = await store.runs(limit=MOST_LISTED + 1, filter=RunFilter(prefix=name, user_id=user_id))
     if len(runs) < 2:
         return runs[0] if runs else None
-    several = [run.id for run in runs]
-    more = " and more" if len(several) > _MOST else ""
-    raise UsageError(
-        f"several runs have ids that begin with {name!r}: {', '.join(map(sanitize, several[:_MOST]))}{more}",
-        hint="Write more of the id.",
-    )
+    raise UsageError(several_begin_alike("runs", name, [run.id for run in runs]), hint=WRITE_MORE)

@@ -21,7 +21,7 @@ from llm_do.cli.process import stdin
 from llm_do.cli.process.streams import warn
 from llm_do.errors import UsageError
 from llm_do.runtime.record.stored_records import ThreadRecord
-from llm_do.text.generated_ids import short_run_id
+from llm_do.text.generated_ids import WRITE_MORE, several_begin_alike, short_run_id
 from llm_do.text.sanitizer import sanitize
 from llm_do.text.words import truncate_end, with_count
 from llm_do.threads.sql.sql_store import SqlStore
@@ -44,9 +44,6 @@ __all__ = [
     "show_config",
     "show_thread",
 ]
-
-_MOST_IDS = 5
-"""Ids that are listed where several begin alike."""
 
 _COUNT = "Write --at with at most that number; `llm-do threads show` lists the messages."
 _SPEAKERS = {"user-prompt": "user", "text": "assistant", "system-prompt": "system", "thinking": "thinking"}
@@ -283,9 +280,4 @@ async def _entry(store: SqlStore, record: ThreadRecord, prefix: str) -> str:
         return prefix if prefix in known else found[0]
     if not found:
         raise UsageError(f"thread {record.id!r} has no message {prefix!r}", hint="See `llm-do threads show`.")
-    more = " and more" if len(found) > _MOST_IDS else ""
-    raise UsageError(
-        f"several messages of thread {record.id!r} have ids that begin with {prefix!r}:"
-        f" {', '.join(map(sanitize, found[:_MOST_IDS]))}{more}",
-        hint="Write more of the id.",
-    )
+    raise UsageError(several_begin_alike(f"messages of thread {record.id!r}", prefix, found), hint=WRITE_MORE)

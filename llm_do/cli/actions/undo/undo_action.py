@@ -19,14 +19,11 @@ from llm_do.files.changes.undo_plan import UndoPlan, left_to_undo, plan_last, pl
 from llm_do.files.changes.undoing import Undone, undo
 from llm_do.files.refusals import FileRefusedError
 from llm_do.linker.sources.project_root import locate_project
-from llm_do.text.generated_ids import short_run_id
+from llm_do.text.generated_ids import WRITE_MORE, several_begin_alike, short_run_id
 from llm_do.text.sanitizer import sanitize
 from llm_do.ui.approval.undo_report import calls_lines, file_data, file_rows, plan_title, undo_diffs
 
 __all__ = ["UndoOptions", "carry_out"]
-
-_MOST_IDS = 5
-"""Ids that are listed where several begin alike."""
 
 _PAST = {"restore": "restored", "remove": "removed", "create": "created again"}
 
@@ -101,11 +98,8 @@ def _plan(root: Path, options: UndoOptions) -> UndoPlan:
             raise UsageError("the run's id is empty", hint="Leave it out for the last run that changed files.")
         found = kept.find(options.run)
         if len(found) > 1:
-            ids = ", ".join(sanitize(each.id) for each in found[:_MOST_IDS])
-            more = " and more" if len(found) > _MOST_IDS else ""
-            raise UsageError(
-                f"several runs have ids that begin with {options.run!r}: {ids}{more}", hint="Write more of the id."
-            )
+            message = several_begin_alike("runs", options.run, [each.id for each in found])
+            raise UsageError(message, hint=WRITE_MORE)
         if not found:
             hint = f"It changed no files, wasn't recorded, or ended more than {MOST_DAYS} days ago, for instance."
             raise UsageError(f"nothing is kept of a run {options.run!r}", hint=hint)
