@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -234,7 +235,7 @@ def test_a_message_is_named_by_a_beginning_that_no_other_has(project: Callable[.
     root = project("- text: done\n" * 10)  # ten runs write 20 messages, of which two begin with one of 16 digits
     for each in range(10):
         assert run_forked("run", str(each), "--thread", "t", cwd=root).code == 0
-    with sqlite3.connect(root / ".llm-do" / "state.db") as db:
+    with closing(sqlite3.connect(root / ".llm-do" / "state.db")) as db:
         ids = [id for (id,) in db.execute("SELECT id FROM messages ORDER BY depth")]
     shown = [line.split()[0] for line in run_forked("threads", "show", "t", cwd=root).out.splitlines()[1:]]
     digits = [id[0] for id in ids]
