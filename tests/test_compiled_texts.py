@@ -14,7 +14,7 @@ from llm_do._startup.compiled_texts import KNOWN, CompiledTexts
 from llm_do._startup.kept_file import FEW, KeptFile
 
 PROJECT = """
-from llm_do._startup.compiled_texts import keep_compiled_texts, keeps_texts, project_code
+from llm_do._startup.compiled_texts import keep_compiled_texts, project_code
 keep_compiled_texts()
 keep_compiled_texts()
 import builtins, dataclasses, typing

@@ -25,7 +25,7 @@ from llm_do._startup import frozen, kept_file
 from llm_do._startup.compiled_patterns import CompiledPatterns
 from llm_do._startup.kept_file import KeptFile
 
-__all__ = ["CompiledTexts", "keep_compiled_texts", "keeps_texts", "project_code", "save_compiled_texts"]
+__all__ = ["CompiledTexts", "keep_compiled_texts", "kept_texts", "project_code", "save_compiled_texts"]
 
 KNOWN = ((3, 11), (3, 12), (3, 13))
 """Versions of Python whose standard library compiles texts and patterns in the one way that is known here."""
@@ -122,9 +122,9 @@ def keep_compiled_texts(part: Part = "models") -> None:
     atexit.register(save_compiled_texts)
 
 
-def keeps_texts() -> bool:
-    """Whether this process keeps what it compiles."""
-    return _kept is not None
+def kept_texts() -> KeptFile | None:
+    """Return where this process keeps what it compiles; None if it doesn't."""
+    return _kept
 
 
 def save_compiled_texts() -> None:

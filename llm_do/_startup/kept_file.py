@@ -18,8 +18,8 @@ from pathlib import Path
 
 __all__ = ["FEW", "KeptFile"]
 
-FEW = 50
-"""New entries that aren't worth writing a file for."""
+FEW = 40
+"""New entries that aren't worth writing a file for; prices that have changed have more."""
 
 MOST = 20_000
 """Entries in a file; beyond, the file is begun again."""

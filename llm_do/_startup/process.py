@@ -60,6 +60,7 @@ def hasten_imports() -> None:
     """Do what makes importing PydanticAI and an SDK quick, before a command does."""
     from llm_do._startup.compiled_texts import keep_compiled_texts
     from llm_do._startup.deferred_packages import defer_packages
+    from llm_do._startup.kept_prices import keep_prices
     from llm_do._startup.stand_ins import defer_docstring_parser
 
     keep_compiled_texts("models")
@@ -67,6 +68,7 @@ def hasten_imports() -> None:
     defer_packages()
     defer_adapters()
     defer_docstring_parser()
+    keep_prices()
 
 
 def hasten_reading() -> None:

@@ -23,7 +23,7 @@ from typing import Any
 
 from llm_do._extras import extra_of, install_command
 from llm_do._startup.code_access import is_open
-from llm_do._startup.compiled_texts import keeps_texts
+from llm_do._startup.compiled_texts import kept_texts
 from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.codes import python as problems
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
@@ -159,7 +159,7 @@ def load_python_files(
         for path in paths:
             result.read_as_text(root, path)
         return result
-    if keeps_texts():
+    if kept_texts() is not None:
         # Every such project needs it. What is compiled when a file is the first to import it would count as the file's.
         importlib.import_module("pydantic_ai.toolsets")
     space = ModuleSpace(root, paths, hides)
