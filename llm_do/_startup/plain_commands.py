@@ -14,7 +14,10 @@ from typing import Any, Literal, cast, get_args, get_origin
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-__all__ = ["BAD_USAGE", "TIME", "LeanCommand", "LeanGroup", "help_text", "make_lean", "time_parser"]
+__all__ = ["BAD_USAGE", "TIME", "LeanCommand", "LeanGroup", "help_text", "make_lean", "read_options", "time_parser"]
+
+read_options: dict[str, object] = {}
+"""What the command line says, by the names of the command's parameters, once it has been read."""
 
 TIME = "TIME"
 """The metavar of an option whose value is a number of seconds, or a time with units such as `1h30m`."""
@@ -45,12 +48,15 @@ class LeanCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments; a fault names the command, as Typer's about an option without its value don't."""
         make_lean(self.get_params(ctx))
+        read_options.clear()
         try:
-            return super().parse_args(ctx, args)
+            left = super().parse_args(ctx, args)
         except BAD_USAGE as error:
             fault: Any = error
             fault.ctx = fault.ctx or ctx
             raise
+        read_options.update(ctx.params)
+        return left
 
     def make_parser(self, ctx: Any) -> Any:
         """Accept `--output FORM` and `--json` wherever there is `--format`, without showing them in the help.

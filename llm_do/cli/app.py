@@ -13,7 +13,7 @@ from typer.main import get_command
 
 from llm_do import __version__
 from llm_do._startup.code_access import Access, closed_folders
-from llm_do._startup.plain_commands import BAD_USAGE, help_text, make_lean
+from llm_do._startup.plain_commands import BAD_USAGE, help_text, make_lean, read_options
 from llm_do.cli.actions import failure
 from llm_do.cli.process.signals import received
 from llm_do.cli.process.streams import claim_stdout, stdout_fault, warn
@@ -159,6 +159,7 @@ def run(args: Sequence[str]) -> int:
     Returns:
         The exit code.
     """
+    read_options.clear()
     for arg in args:
         if not arg.isascii() and _is_broken(arg):
             from llm_do.text.sanitizer import sanitize

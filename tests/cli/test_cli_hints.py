@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.main import get_command
 
+from llm_do.cli.process.named_commands import TAKES
 from tests.cli.cli_processes import run_forked, run_many
 
 ANSWERED = {
@@ -107,3 +111,63 @@ def test_only_the_one_spelling_is_in_the_help() -> None:
         assert "--format" in shown, line
         assert "--json" not in shown, line
         assert "--output" not in shown, line
+
+
+FROM_OUTSIDE = {
+    "runs show nosuch -p project": "`llm-do runs list -p project` shows the runs",
+    "runs show project nosuch": "`llm-do runs list -p project` shows the runs",
+    "resume -p project nosuch": "`llm-do runs list -p project` shows the runs",
+    "resume -p project RUN": "See it with `llm-do runs show -p project RUN",
+    "resume -p project RUN --env-file keys.env": "`llm-do runs show -p project --env-file keys.env RUN",
+    "approvals answer -p project nope allow": "`llm-do approvals pending -p project` shows",
+    "threads show -p project --store project/.llm-do/state.db": "`llm-do threads list -p project --store project/",
+    "chat project --continue": "Start one with `llm-do chat -p project`",
+    "models -p project lst": "See `llm-do models --help`",
+    "graph project --states nobody": "`llm-do graph -p project` shows its agents",
+}
+
+
+def test_commands_that_messages_name_find_the_project_from_where_the_first_was_given(
+    project: Callable[..., Path], tmp_path: Path
+) -> None:
+    project("- text: done")
+    (tmp_path / "keys.env").write_text("A=b\n")
+    run_forked("run", "project", "hello", "-m", "script:project/answers.yaml", cwd=tmp_path)
+    run_id = run_forked("runs", "list", "project", "--json", cwd=tmp_path).json[0]["run_id"]
+    expected = {line.replace("RUN", run_id): hint.replace("RUN", run_id) for line, hint in FROM_OUTSIDE.items()}
+    ended = run_many({line: (line.split(" "), tmp_path, b"") for line in expected})
+
+    assert {line: ended[line].err for line, hint in expected.items() if hint not in ended[line].err} == {}
+
+
+def test_what_a_map_says_of_its_questions_finds_the_project(project: Callable[..., Path], tmp_path: Path) -> None:
+    project("- tools: [{name: shout, args: {}}]\n- text: done")
+    (tmp_path / "in.jsonl").write_text('"a"\n')
+    ended = run_forked("map", "project", "in.jsonl", "--batch", "b", cwd=tmp_path)
+
+    assert ended.code == 5
+    assert "`llm-do approvals pending -p project --run b-1`" in ended.err
+    assert "`llm-do resume -p project b-1`" in ended.err
+
+
+def test_a_command_gets_only_the_options_that_it_takes() -> None:
+    root = get_command(import_module("llm_do.cli.app")._root)
+    taken = {name: _project_options(command) for name, command in _commands(root, "")}
+
+    # `serve` and `trust` take the project as an argument alone
+    assert {name: set(options) for name, options in TAKES.items()} == {
+        name: options for name, options in taken.items() if options and name != "serve"
+    }
+
+
+def _commands(group: Any, prefix: str) -> Iterator[tuple[str, Any]]:
+    for name in group.list_commands(None):
+        command = group.get_command(None, name)
+        if hasattr(command, "list_commands"):
+            yield from _commands(command, f"{name} ")
+        else:
+            yield f"{prefix}{name}", command
+
+
+def _project_options(command: Any) -> set[str]:
+    return {"--project", "--store", "--env-file"}.intersection(*[[n for p in command.params for n in p.opts]])

@@ -6,6 +6,7 @@ from llm_do.linker.linker import check_project
 from llm_do.linker.python.exports import read_exports
 from llm_do.linker.python.python_files import load_python_files
 from tests.linker.conftest import Make, agent, manifest
+from tests.support.tables import each_row
 
 TOOLSET = "from pydantic_ai.toolsets import FunctionToolset\n"
 
@@ -116,6 +117,22 @@ def test_a_toolset_left_out_of_toolsets_is_not_exported_and_the_hint_shows_how(m
     [found] = [item for item in report.diagnostics if item.severity == "error"]
     assert (found.code, found.file, found.line) == ("LD201", "main.agent", 3)
     assert found.hint == "a.py defines it but doesn't export it: add it to TOOLSETS, as in TOOLSETS = [spare]"
+
+
+@each_row(
+    "code, listed",
+    [
+        ("def 数える(x: str) -> str: ...\nTOOLS = [数える]", "tools: [数える]"),
+        ("def find(x: str) -> str: ...\nTOOLS = {'look up': find}", "tools: [find]"),
+        ("def find(x: str) -> str: ...\nTOOLS = {'look up': find}", "tools: [look up]"),
+        (TOOLSET + "spare = FunctionToolset()\nTOOLSETS = {'a b': spare}", "toolsets: [spare]"),
+    ],
+)
+def test_what_is_exported_under_an_invalid_name_is_not_called_missing(make: Make, code: str, listed: str) -> None:
+    files = {"project.json": manifest(python_files=["a.py"], model="test"), "a.py": code}
+    report = check_project(make({**files, "main.agent": agent("main", listed)}))
+
+    assert [item.code for item in report.diagnostics if item.severity == "error"] == ["LD209"]
 
 
 def test_a_toolset_with_a_private_name_is_not_exported(make: Make) -> None:

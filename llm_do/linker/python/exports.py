@@ -74,6 +74,7 @@ class _Collector:
             return
         if not _NAME.match(name) or name.endswith("\n"):
             self.report(name_problems.invalid_export_name(name, kind), place)
+            self.refuse(name)
             return
         self.taken.add((id(value), name))
         self.objects.add(id(value))
@@ -155,6 +156,8 @@ def _add_member(file: LoadedFile, member: _Member, kind: Kind, collector: _Colle
         collector.report(problems.nameless_export(member.variable, _describe(member.value)), member.place)
         return
     collector.add(name, kind, member.value, member.place, file.label)
+    if name in collector.refused:
+        collector.refuse(*(bound for bound, value in file.namespace.items() if value is member.value))
 
 
 def _list_name(file: LoadedFile, kind: Kind, value: object) -> str | None:

@@ -53,7 +53,7 @@ class Memory:
         if last:
             known = await self._store().threads(self._user, limit=1)
             if not known:
-                raise UsageError("there is no conversation to continue", hint="Start one: llm-do chat.")
+                raise UsageError("there is no conversation to continue", hint="Start one with `llm-do chat`.")
             self._requested = known[0].id
         self.thread = self._requested or f"chat-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
         length = await self._length() if self._requested else 0
