@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from llm_do.models.providers.model_names import DEFAULT_MODELS
+from llm_do.ui.terminal.text_width import text_width
 from tests.cli.cli_processes import Ended, environment, run_forked, run_many
 from tests.support.tables import each_row
 
@@ -188,6 +189,13 @@ def test_init_leaves_existing_files_alone(tmp_path: Path) -> None:
     assert (tmp_path / "README.md").read_text() == "mine"
     assert ended["inside a file"].code == 2
     assert ended["inside a file"].err.startswith("error: ")
+
+
+def test_models_are_aligned_on_a_terminal_whatever_an_alias_is_called(project: Callable[..., Path]) -> None:
+    root = project(manifest='{"version": 1, "entry": {"agent": "main"}, "models": {"速い": "test", "fast": "test"}}')
+    lines = run_forked("models", cwd=root).out.splitlines()
+
+    assert {text_width(line.partition("test, by")[0]) for line in lines if "test, by" in line} == {21}
 
 
 def test_models_lists_available_models_and_why_others_are_not() -> None:

@@ -89,6 +89,30 @@ def test_a_finished_call_is_marked_with_its_outcome(status: str, mark: str) -> N
     assert terminal.lines == [f"{mark} main send() → {shown}why"]
 
 
+@each_row(
+    "path, arg, result",
+    [
+        (f"main/{'long_name_' * 12}", "x", "done"),
+        ("main", "日本" * 3, "結果" * 9),
+        ("main", "日本" * 9, "結果です"),
+        ("main/言語", "日本" * 20, "結果" * 40),
+    ],
+)
+def test_a_finished_call_takes_two_lines_at_most_and_its_tool_is_named(path: str, arg: str, result: str) -> None:
+    terminal = Terminal()
+    done = {"tool_call_id": "t", "status": "success", "result": result, "duration": 0.01, "size": 1}
+    for each in (
+        event(CallStartedEvent, path, input={}),
+        tool_call("send", path=path, to=arg),
+        event(ToolResultEvent, path, tool_name="send", **done),
+    ):
+        terminal.display.on_event(each)
+    terminal.display.end()
+
+    assert [line.startswith("  → ") for line in terminal.lines[1:]] in ([], [True])
+    assert " send(to=" in terminal.lines[0]
+
+
 def test_streamed_text_is_below_its_agent_and_the_result_is_not_repeated() -> None:
     terminal = Terminal()
     terminal.display.on_event(event(CallStartedEvent, input={}))

@@ -275,14 +275,15 @@ class CallTree:
             yield from self._rows(child, rest + mark, rest + under, drawing)
 
     def _line(self, indent: str, text: str, facts: str, style: str, columns: int, about: str = "") -> str:
-        room = columns - len(indent)
-        shown = truncate(text, max(room - len(facts) - 2, room // 2))
-        left = room - text_width(shown) - len(facts) - 4
+        room = columns - text_width(indent)
+        shown = truncate(text, max(room - text_width(facts) - 2, room // 2))
+        left = room - text_width(shown) - text_width(facts) - 4
         if about and left >= _LEAST:
             about = truncate(about, left)
             line = f"{indent}{paint(shown, style, color=self._color)}  {about}"
             return f"{line}  {paint(facts, 'quiet', color=self._color)}"
-        facts = truncate(facts, max(room - len(shown) - 2, 0)) if room - len(shown) - 2 > 4 else ""
+        left = room - text_width(shown) - 2
+        facts = truncate(facts, left) if left > 4 else ""
         line = f"{indent}{paint(shown, style, color=self._color)}"
         return line + (f"  {paint(facts, 'quiet', color=self._color)}" if facts else "")
 

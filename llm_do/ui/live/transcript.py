@@ -148,14 +148,15 @@ class Transcript:
         if good and node is not None and self._tree.is_folded(node):
             return ""
         mark = paint(self._good if good else self._bad, "good" if good else "bad", color=self._color)
-        head = f"{sanitize(event.path)} "
-        shown = truncate(call, max(columns - len(head) - 3, 10))
+        # A long path leaves the call at least half of the line.
+        head = f"{truncate(sanitize(event.path), max(columns - text_width(call) - 4, columns // 2))} "
+        shown = truncate(call, max(columns - text_width(head) - 3, 1))
         line = f"{mark} {head}{paint(shown, 'tool', color=self._color)}"
         facts = seconds_text(event.duration) if event.duration >= 0.05 else ""
         result = shorten_middle(event.result, 400) if good else outcome_text(event.status, event.result, 400)
-        room = columns - len(head) - len(shown) - 3
+        room = columns - text_width(head) - text_width(shown) - 3
         inline = f" {self._gives} {result}" + (f"  {facts}" if facts else "")
-        if len(inline) < room:
+        if text_width(inline) < room:
             return f"{line}{paint(inline, 'quiet', color=self._color)}\n"
         if facts and len(facts) + 2 < room:
             line += paint(f"  {facts}", "quiet", color=self._color)

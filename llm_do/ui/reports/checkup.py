@@ -21,6 +21,7 @@ from llm_do._extras import EXTRAS, has_extra, install_command
 from llm_do._startup.frozen import frozen
 from llm_do.text.sanitizer import sanitize
 from llm_do.ui.terminal.screen import in_ci, is_plain
+from llm_do.ui.terminal.text_width import pad, text_width
 
 __all__ = ["Check", "checkup", "checkup_lines"]
 
@@ -367,9 +368,9 @@ def _files(root: Path) -> Iterable[Path]:
 
 def checkup_lines(checks: Sequence[Check], columns: int | None = None) -> Iterator[str]:
     """The checks as lines."""
-    widest = max(len(check.name) for check in checks)
+    widest = max(text_width(check.name) for check in checks)
     for check in checks:
-        text = f"{check.status:<4}  {check.name:<{widest}}  {sanitize(check.found)}"
+        text = f"{check.status:<4}  {pad(check.name, widest)}  {sanitize(check.found)}"
         yield from [text] if columns is None else _wrap_lines(text, columns)
         if check.hint and check.status != "ok":
             yield f"{'':8}{sanitize(check.hint)}"

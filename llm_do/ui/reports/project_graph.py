@@ -19,6 +19,7 @@ from llm_do.project.title import title
 from llm_do.text.sanitizer import sanitize
 from llm_do.ui.reports.graph_languages import OUTCOMES, tools_besides
 from llm_do.ui.terminal.screen import paint
+from llm_do.ui.terminal.text_width import pad, text_width
 
 if TYPE_CHECKING:
     from llm_do.project.project import Project
@@ -268,7 +269,7 @@ def permissions(data: Mapping[str, Any], *, color: bool = False) -> str:
             continue
         shown.setdefault(path["agent"], []).append((path["path"], tools))
         lines.append(title if path["tools"] else title + paint("  no tools", "quiet", color=color))
-        longest = max((len(sanitize(tool["name"])) for tool in path["tools"]), default=0)
+        longest = max((text_width(sanitize(tool["name"])) for tool in path["tools"]), default=0)
         for tool in path["tools"]:
             lines += _permission(tool, longest, color)
     for agent in data["agents"]:
@@ -296,10 +297,10 @@ def _permission(tool: Mapping[str, Any], longest: int, color: bool) -> Iterator[
     effect = paint(f"{tool['effect']:<5}", _STYLE_OF[tool["effect"]], color=color)
     why = f"by the rule {tool['rule']}" if tool["rule"] else _WHY[tool["source"]]
     place = f"  {tool['place']}" if tool["place"] else ""
-    yield f"  {sanitize(tool['name']):<{longest}}  {effect}  {sanitize(why)}{paint(place, 'quiet', color=color)}"
+    yield f"  {pad(sanitize(tool['name']), longest)}  {effect}  {sanitize(why)}{paint(place, 'quiet', color=color)}"
     for rule in tool["rules"]:
         effect = paint(f"{rule['effect']:<5}", _STYLE_OF[rule["effect"]], color=color)
-        yield f"  {'':<{longest}}  {effect}  for {sanitize(rule['rule'])}" + paint(
+        yield f"  {' ' * longest}  {effect}  for {sanitize(rule['rule'])}" + paint(
             f"  {rule['place']}", "quiet", color=color
         )
 

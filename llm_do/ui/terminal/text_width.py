@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from llm_do.text.sanitizer import sanitize
 
-__all__ = ["call_text", "character_width", "shorten_middle", "text_width", "truncate", "wrap", "wrap_words"]
+__all__ = ["call_text", "character_width", "pad", "shorten_middle", "text_width", "truncate", "wrap", "wrap_words"]
 
 
 def character_width(char: str) -> int:
@@ -33,6 +33,16 @@ def text_width(text: str) -> int:
         7
     """
     return sum(map(character_width, text))
+
+
+def pad(text: str, columns: int) -> str:
+    """Fill a text up with blanks to a number of columns; a format such as `{text:<9}` counts characters instead.
+
+    Example:
+        >>> pad("漢字", 6) + "|"
+        '漢字  |'
+    """
+    return text + " " * (columns - text_width(text))
 
 
 def truncate(text: str, columns: int) -> str:

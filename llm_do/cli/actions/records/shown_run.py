@@ -21,7 +21,7 @@ from llm_do.ui.live.event_lines import describe, usage_text
 from llm_do.ui.live.run_tree import RunTree
 from llm_do.ui.reports.open_questions import question_rows
 from llm_do.ui.terminal.screen import draws_lines
-from llm_do.ui.terminal.text_width import shorten_middle
+from llm_do.ui.terminal.text_width import pad, shorten_middle, text_width
 
 __all__ = ["Form", "run_line", "show_run"]
 
@@ -62,7 +62,7 @@ async def show_run(
         return [json.dumps(data, ensure_ascii=False, indent=2)]
     lines = [run_line(found, tree.tokens, tree.cost)]
     if types:
-        width = min(max((len(_path(each)) for each in recorded), default=0), PATH_COLUMNS)
+        width = min(max((text_width(_path(each)) for each in recorded), default=0), PATH_COLUMNS)
         return lines + [_event_line(each, found.started, width) for each in recorded]
     lines += [f"thread {sanitize(found.thread_id)}"] if found.thread_id else []
     gone = gone_line(found)
@@ -78,7 +78,7 @@ def _event_line(item: Observation, start: float, width: int) -> str:
     event = event_from_dict(item.data)
     # An event that another version recorded may be one that this version can't read.
     text = describe(event, VALUE_CHARACTERS) if event is not None else shorten_middle(item.data, VALUE_CHARACTERS)
-    return f"{item.time - start:8.2f}  {sanitize(item.type):18} {_path(item):<{width}}  {text}".rstrip()
+    return f"{item.time - start:8.2f}  {sanitize(item.type):18} {pad(_path(item), width)}  {text}".rstrip()
 
 
 def run_line(run: RunRecord, tokens: int, cost: float | None) -> str:

@@ -48,6 +48,7 @@ def models(
         results.write(f"{weights.pull_weights(warn)}\n")
         return 0
     from llm_do.models.catalog import available_models, declared_aliases
+    from llm_do.ui.terminal.text_width import pad, text_width
 
     environ, aliases = _surroundings(project, named, env_file)
     found = available_models(environ)
@@ -59,9 +60,9 @@ def models(
         data = [{"name": info.name, "usable": info.usable, "note": info.note} for info in shown]
         results.write(json.dumps({"models": data}, indent=2, ensure_ascii=False) + "\n")
         return 0
-    widest = max((len(info.name) for info in shown), default=0)
+    widest = max((text_width(info.name) for info in shown), default=0)
     notes = [info.note if info.usable else f"not available: {info.note}" for info in shown]
-    results.write_lines(f"{info.name:<{widest}}  {note}".rstrip() for info, note in zip(shown, notes, strict=True))
+    results.write_lines(f"{pad(info.name, widest)}  {note}".rstrip() for info, note in zip(shown, notes, strict=True))
     hidden = sum(info not in shown for info in found)
     if hidden:
         warn(f"{hidden} more can't be used; --all shows why")
