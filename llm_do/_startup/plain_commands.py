@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import shutil
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, cast, get_args, get_origin
 
@@ -29,6 +30,9 @@ _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _TIME = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+")
 _HYPHEN = "\u2011"
 """Where a line is never broken."""
+
+_LEAST, _NARROW = 20, 58
+"""The fewest columns of a help text, and those from which any option's text is beside its name."""
 
 _INNER = re.compile(r"(?<=\w)-(?=\w)")
 _REQUIRED = re.compile(r"\{(.*?)\}((?:\.\.\.)?)")
@@ -98,6 +102,7 @@ def help_text(command: Any, ctx: Any) -> str:
         The text, as wide as the terminal.
     """
     formatter = ctx.make_formatter()
+    formatter.width = max(min(formatter.width, shutil.get_terminal_size().columns - 2), _LEAST)
     write_usage, write_text, write_dl = formatter.write_usage, formatter.write_text, formatter.write_dl
 
     def usage(prog: str, args: str = "") -> None:
@@ -107,6 +112,8 @@ def help_text(command: Any, ctx: Any) -> str:
 
     def rows(entries: Iterable[tuple[str, str]], *rest: Any, **options: Any) -> None:
         lines = [(name if name[0] == "-" else _TYPE.sub("", name), _unbroken(text)) for name, text in entries]
+        if formatter.width < _NARROW and max((len(name) for name, _ in lines), default=0) > formatter.width // 3:
+            options = {"col_max": 4, **options}  # texts below the names
         write_dl(lines, *rest, **options)
 
     def paragraph(text: str) -> None:

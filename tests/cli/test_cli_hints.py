@@ -113,6 +113,16 @@ def test_only_the_one_spelling_is_in_the_help() -> None:
         assert "--output" not in shown, line
 
 
+def test_help_fits_a_narrow_terminal() -> None:
+    for columns in (30, 40, 50, 60):
+        for line in ("--help", "run --help", "approvals --help", "runs list --help"):
+            shown = run_forked(*line.split(" "), env={"COLUMNS": str(columns)}).out.split("\n")
+            # examples stay on one line, to be copied; so do a long option and its metavar
+            wide = [each for each in shown if len(each) > columns and not each.lstrip().startswith(("llm-do ", "-"))]
+            assert wide == [], (line, columns)
+            assert len(max(shown, key=len)) > 20
+
+
 FROM_OUTSIDE = {
     "runs show nosuch -p project": "`llm-do runs list -p project` shows the runs",
     "runs show project nosuch": "`llm-do runs list -p project` shows the runs",

@@ -316,4 +316,5 @@ def test_proposed_rules_are_numbered_and_shown_in_full() -> None:
 
     assert shown.startswith("  0 exactly this call\n  1 main:send(to=ann)\n  2 main:")
     assert shown.count("x") == 101
+    assert [line.count("x") for line in shown.split("\n") if "xx" in line] == [30, 33, 33, 4]  # lines are full
     assert all(len(line) < 40 for line in shown.split("\n")[:-1])

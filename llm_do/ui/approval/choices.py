@@ -140,8 +140,9 @@ def rules_text(rules: Sequence[str], columns: int = 80, *, exact: bool, edited: 
     room = max(columns - 1, 20)
     lines: list[str] = []
     for key, text in shown.items():
-        first, *rest = wrap(text, room - 4)
-        lines += [f"  {key} {first}", *(f"    \\ {piece}" for part in rest for piece in wrap(part, room - 6))]
+        first = next(wrap(text, room - 4))
+        rest = text[len(first) :]
+        lines += [f"  {key} {first}", *(f"    \\ {piece}" for piece in wrap(rest, room - 6) if piece)]
     question = "Enter accepts the rule; edit it, type another or a number, or Ctrl-D to go back" if edited else _TYPED
     asked = wrap_words(question, max(columns - 2, 20))
     return "".join(f"{line}\n" for line in lines) + "\n  ".join(asked) + ("\n" if edited else " ")
