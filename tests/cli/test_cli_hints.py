@@ -150,6 +150,31 @@ def test_commands_that_messages_name_find_the_project_from_where_the_first_was_g
     assert {line: ended[line].err for line, hint in expected.items() if hint not in ended[line].err} == {}
 
 
+WITHOUT_ID = {
+    "resume project": "llm-do resume project RUN_ID.",
+    "runs drop project": "llm-do runs drop project RUN_ID.",
+    "threads delete project": "llm-do threads delete project THREAD.",
+    "threads set project model=test": "llm-do threads set project THREAD KEY=VALUE.",
+    "approvals show project": "llm-do approvals show project ID.",
+}
+
+
+def test_a_project_without_the_id_after_it_is_not_taken_for_the_id(
+    project: Callable[..., Path], tmp_path: Path
+) -> None:
+    root = project("- text: done")
+    (root / "project").mkdir()
+    (root / "project" / "main.agent").write_text("---\nname: main\n---\nx")
+    ended = run_many({line: (line.split(" "), tmp_path, b"") for line in WITHOUT_ID})
+    inside = run_many({line: (line.split(" "), root, b"") for line in WITHOUT_ID})
+
+    for line, example in WITHOUT_ID.items():
+        assert ended[line].code == 2
+        assert ended[line].err == f"error: an argument is missing: project is the project. Write: {example}\n"
+        assert "is the project" not in inside[line].err
+    assert run_forked("resume", "project", "--help", cwd=tmp_path).code == 0
+
+
 def test_what_a_map_says_of_its_questions_finds_the_project(project: Callable[..., Path], tmp_path: Path) -> None:
     project("- tools: [{name: shout, args: {}}]\n- text: done")
     (tmp_path / "in.jsonl").write_text('"a"\n')

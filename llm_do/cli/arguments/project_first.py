@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from llm_do._startup.plain_commands import LeanCommand
 from llm_do.cli.arguments.target import user_path
+from llm_do.errors import UsageError
+from llm_do.linker.sources.project_root import find_project
+from llm_do.text.sanitizer import sanitize, shell_word
 
 __all__ = ["ProjectFirst", "is_project"]
 
@@ -24,7 +28,10 @@ class ProjectFirst(LeanCommand):
         params = self.get_params(ctx)
         places, named = _arguments(args, params)
         others = [param for param in params if param.param_type_name == "argument" and param.name != "project"]
-        required = sum(param.required for param in others)
+        needed = [param for param in others if param.required]
+        required = len(needed)
+        if 0 < len(places) <= required and not (named or ctx.resilient_parsing or {"-h", "--help"}.intersection(args)):
+            _check_only_project(ctx, args[places[0]], needed)
         if places and (named or len(places) <= required or not is_project(args[places[0]])):
             args = [*args[: places[0]], "", *args[places[0] :]]
         elif ctx.resilient_parsing and not places and others:
@@ -32,6 +39,20 @@ class ProjectFirst(LeanCommand):
         left = super().parse_args(ctx, args)
         ctx.params["project"] = ctx.params.get("project") or None
         return left
+
+
+def _check_only_project(ctx: Any, word: str, needed: Sequence[Any]) -> None:
+    """Report a project in front of too few arguments where no other project could be meant."""
+    if not is_project(word):
+        return
+    try:
+        find_project(Path.cwd())
+    except (OSError, UsageError):
+        names = " ".join(param.metavar or param.name.upper() for param in needed)
+        raise UsageError(
+            f"an argument is missing: {sanitize(word)} is the project",
+            hint=f"Write: {ctx.command_path} {shell_word(word)} {names}",
+        ) from None
 
 
 def _arguments(args: Sequence[str], params: Sequence[Any]) -> tuple[list[int], bool]:
