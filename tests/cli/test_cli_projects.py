@@ -66,6 +66,16 @@ def test_init_asks_for_a_template_only_on_a_terminal(tmp_path: Path) -> None:
     assert "which" not in piped.err
 
 
+def test_init_refuses_a_folder_with_a_project_before_it_asks(tmp_path: Path) -> None:
+    (tmp_path / "project.json").write_text("{}")
+    screen = Screen(["init"], tmp_path)
+    assert screen.end() == 2
+    screen.close()
+
+    assert "which one?" not in screen.raw
+    assert "error: . has project.json already, and nothing was written." in screen.raw
+
+
 def test_doctor_reports_what_it_finds_and_never_shows_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from llm_do.ui.reports.checkup import checkup, checkup_lines
 

@@ -39,8 +39,10 @@ def print_end(
     results: Results,
     interrupts: Interrupts,
     seconds: float,
+    *,
+    durable: bool = False,
 ) -> int:
-    """Print how a run ended, and return the exit code."""
+    """Print how a run ended, and return the exit code; `durable` is a run that is so without the option."""
     output = options.output
     code = result.exit_code
     if result.status == "interrupted" and interrupts.signum is not None:
@@ -55,7 +57,9 @@ def print_end(
         from llm_do.cli.actions.lock.needed_approvals import print_needed
 
         print_needed([dict(denial.needed) for denial in result.denials if denial.needed is not None])
-    _say_how_to_continue(result, options)
+    if result.status == "interrupted" and (durable or options.session.shared.get("durable")) and output.verbosity >= 0:
+        resumed = resume_command(result.run_id, options)
+        warn(f"run {short_run_id(result.run_id)} can be continued: {resumed}")
     if output.output == "json":
         results.write_last(result_line(result))
     elif output.output == "text" and result.error is None:
@@ -85,13 +89,6 @@ def same_options(options: CommandOptions) -> str:
     if project is None and options.input.project is not None and os.path.lexists(options.input.project):
         project = options.input.project
     return same_project(project, options.session.store, options.session.shared.get("env_file"))
-
-
-def _say_how_to_continue(result: RunResult, options: CommandOptions) -> None:
-    """Say what continues a durable run that has stopped, unless its error does."""
-    durable = options.session.shared.get("durable")
-    if durable and result.status == "interrupted" and options.output.verbosity >= 0:
-        warn(f"run {short_run_id(result.run_id)} can be continued: {resume_command(result.run_id, options)}")
 
 
 def print_errors(result: RunResult, *, debug: bool) -> None:

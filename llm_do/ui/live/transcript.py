@@ -140,7 +140,9 @@ class Transcript:
         )
 
     def _tool(self, event: ToolResultEvent, columns: int) -> str:
-        call = self._calls.pop((event.call_id, event.tool_call_id), None) or call_text(event.tool_name, {})
+        call = self._calls.pop((event.call_id, event.tool_call_id), None)
+        if call is None:  # a call that an earlier attempt of the run began: its arguments aren't known here
+            call = sanitize(event.tool_name) if event.args is None else call_text(event.tool_name, event.args, 200)
         if f"{event.call_id}.{event.tool_call_id}" in self._nested and event.status == "success":
             return ""
         good = event.status == "success"

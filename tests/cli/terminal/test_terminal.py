@@ -12,7 +12,7 @@ import pexpect
 import pyte
 import pytest
 
-from tests.cli.cli_processes import LLM_DO, environment
+from tests.cli.cli_processes import LLM_DO, environment, run_forked
 from tests.cli.cli_terminal import Screen
 
 CHOICES = "\r\nallow? "
@@ -250,3 +250,20 @@ def test_an_unanswered_question_of_an_agent_leaves_one_line(
 
     assert ended == code
     assert any(re.fullmatch(line, shown) for shown in child.lines), child.lines
+
+
+def test_a_resumed_run_names_earlier_calls_without_arguments_and_says_how_to_continue(
+    project: Callable[..., Path],
+) -> None:
+    calls = "".join(f"- tools: [{{name: send, args: {{to: {name}}}}}]\n" for name in ("ann", "bob"))
+    root = project(f"{calls}- text: end")
+    run_forked("run", "x", "--durable", "--run-id", "r", cwd=root)
+    run_forked("approvals", "answer", "r.1", "allow", cwd=root)
+    child = Screen(["resume", "r"], root)
+    child.wait(CHOICES)
+    child.type("\x03")
+    assert child.end() == 130
+    child.close()
+
+    assert any("\u2713 main send \u2192 " in line for line in child.lines)
+    assert "run r can be continued: llm-do resume r" in child.lines

@@ -93,7 +93,7 @@ def _resume(what: ResumeOptions, options: CommandOptions, results: Results, inte
         warn(f"resuming run {short_run_id(earlier.run.id)} of {earlier.run.entry}")
     started = time.monotonic()
     result = session.serve(lambda: _work(session, earlier, what))
-    return print_end(result, options, session, results, interrupts, time.monotonic() - started)
+    return print_end(result, options, session, results, interrupts, time.monotonic() - started, durable=True)
 
 
 async def _work(session: Session, earlier: EarlierRun, what: ResumeOptions) -> RunResult:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Literal
@@ -64,7 +64,7 @@ def init(
     root = user_path(folder)
     models = _models(root, model)
     name = json.dumps(root.resolve().name or "project", ensure_ascii=False)
-    files = dict(TEMPLATES[template or _ask_template()].files)
+    files = dict(TEMPLATES[template or _ask_template(root)].files)
     named = json.dumps(models[0] if len(models) == 1 else models, ensure_ascii=False)
     line = f'  "model": {named},\n' if models else ""
     files["project.json"] = files["project.json"].replace("NAME", name).replace("MODEL", line)
@@ -143,7 +143,7 @@ def _trust(root: Path) -> None:
         warn(paragraph(f"the new folder isn't trusted yet: {error.message}", hint=error.hint, label="warning"))
 
 
-def _ask_template() -> str:
+def _ask_template(root: Path) -> str:
     """The template that a person chooses at a terminal; elsewhere the first one."""
     import os
     import sys
@@ -155,6 +155,9 @@ def _ask_template() -> str:
     names = list(TEMPLATES)
     if not (os.isatty(0) and can_animate(os.environ)):
         return names[0]
+    _check_new(
+        root, [file for file in TEMPLATES[names[0]].files if all(file in each.files for each in TEMPLATES.values())]
+    )
     for number, name in enumerate(names, 1):
         warn(f"  {number} {name}: {TEMPLATES[name].about}")
     while True:
@@ -169,11 +172,9 @@ def _ask_template() -> str:
             return choice
 
 
-def write(root: Path, files: dict[str, str], report: Callable[[str], object]) -> None:
-    """Write new files; if one exists already, write none."""
+def _check_new(root: Path, files: Iterable[str]) -> None:
     import os
 
-    from llm_do.cli.actions.new_files import create_file
     from llm_do.errors import UsageError
 
     there = [file for file in files if os.path.lexists(root / file)]
@@ -182,6 +183,15 @@ def write(root: Path, files: dict[str, str], report: Callable[[str], object]) ->
             f"{root} has {', '.join(there)} already, and nothing was written",
             hint="Name another folder: llm-do init DIR.",
         )
+
+
+def write(root: Path, files: dict[str, str], report: Callable[[str], object]) -> None:
+    """Write new files; if one exists already, write none."""
+
+    from llm_do.cli.actions.new_files import create_file
+    from llm_do.errors import UsageError
+
+    _check_new(root, files)
     created: list[Path] = []
     try:
         for file, text in files.items():
