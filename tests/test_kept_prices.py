@@ -40,9 +40,9 @@ def by_id(id):
 
 found = {"isinstance": all(isinstance(each, Provider) for each in providers), "unread": [len(unread())]}
 exec(sys.argv[2])
-found["executed"] = sum(os.path.basename(each) == "data.py" for each in executed)
 found["all"] = repr(providers)
 found["unread"].append(len(unread()))
+found["executed"] = sum(os.path.basename(each) == "data.py" for each in executed)
 print(json.dumps(found))
 """
 
@@ -68,6 +68,15 @@ found["names"] = [data.Provider is Provider, data.Decimal is Decimal, data.__all
 
 CLOSE = "os.closerange(3, 200)"
 
+REFUSE = """
+from genai_prices import types
+def refuse(*arguments, **named):
+    if sys._getframe(1).f_code.co_filename == "<prices>":
+        raise TypeError("another version takes other arguments")
+    return made(*arguments, **named)
+made, types.UsageExtractor = types.UsageExtractor, refuse
+"""
+
 
 def _provider(id: str) -> Provider:
     return next(each for each in providers if each.id == id)
@@ -92,9 +101,17 @@ def test_a_price_is_the_same_and_only_its_provider_is_read(tmp_path: Path) -> No
     assert second["isinstance"]
 
 
+@pytest.mark.parametrize("change", [CLOSE, REFUSE])
+def test_what_cannot_be_read_comes_from_the_module_itself(tmp_path: Path, change: str) -> None:
+    _ran(tmp_path, "")
+    found = _ran(tmp_path, change)
+
+    assert found == {"isinstance": True, "unread": [len(providers), 0], "executed": 1, "all": repr(providers)}
+
+
 def test_what_code_changes_is_not_kept_for_other_processes(tmp_path: Path) -> None:
     first, second = (_ran(tmp_path, CHANGE) for _ in range(2))
-    third = _ran(tmp_path, CLOSE)
+    third = _ran(tmp_path, "")
 
     assert first == {**second, "unread": [0, 0]}
     assert first["all"] != third["all"] == repr(providers)

@@ -64,7 +64,7 @@ class _Loader(SourceFileLoader):
         except OSError:
             super().exec_module(module)
             return
-        prices = _KeptPrices(self._kept, f"prices {self.path} {stat.st_mtime_ns} {stat.st_size}")
+        prices = _KeptPrices(self._kept, f"prices {_IDENTITY} {self.path} {stat.st_mtime_ns} {stat.st_size}")
         whole = cache(self._whole)
         providers = prices.providers(lambda id: next(each for each in whole().providers if each.id == id))
         if providers is not None:
@@ -125,7 +125,8 @@ class _KeptPrices:
 
     def _take(self, name: str) -> Any:
         data = self._kept.take(self._entry(name))
-        return None if data is None else _evaluated(marshal.loads(data))
+        with suppress(Exception):  # the types are another version's
+            return None if data is None else _evaluated(marshal.loads(data))
 
     def _learn(self, name: str, value: object) -> None:
         text = repr(value)
