@@ -63,3 +63,7 @@ def test_folding_loses_nothing_and_only_single_words_exceed_the_width(words: lis
 
 def test_foreign_text_is_folded_without_indentation() -> None:
     assert fold_lines("Hello there, what can I do", 14, hang=0) == "Hello there,\nwhat can I do"
+
+
+def test_the_branch_of_a_tree_is_never_alone_on_a_line() -> None:
+    assert fold_lines("│  ├─ a_very_long_name_of_a_tool  ask", 20) == "│  ├─ a_very_long_name_of_a_tool\n  ask"

@@ -62,11 +62,12 @@ class Asker:
         asked = _AskedCall(self._terminal, request, self._color, self._lines)
         return await self._take_turn(asked.decide, f"(the question about {sanitize(request.tool_name)} is over)")
 
-    async def ask_user(self, question: UserQuestion) -> str:
-        """Put an agent's own question to the person."""
+    async def ask_user(self, question: UserQuestion, *, closed: bool = False) -> str:
+        """Put a question to the person; of a `closed` one, it isn't said that other answers are taken, too."""
+        other = "type an answer" if not question.choices else "type a number or another answer"
 
         async def ask() -> str | None:
-            return await self._put_question(question)
+            return await self._put_question(question, "type a number" if closed else other)
 
         line = await self._take_turn(ask, f"(the question of {sanitize(question.agent)} is over)")
         if line is None:
@@ -95,7 +96,7 @@ class Asker:
                     terminal.mute()
                 self._display.release()
 
-    async def _put_question(self, question: UserQuestion) -> str | None:
+    async def _put_question(self, question: UserQuestion, how: str) -> str | None:
         terminal = self._terminal
         frame = Frame(terminal.columns, self._color, self._lines)
         *callers, agent = sanitize(question.agent_path or question.agent).split("/")
@@ -105,7 +106,7 @@ class Asker:
             lines += frame.row("", " ", line)
         for number, choice in enumerate(question.choices, 1):
             lines += frame.row(str(number), " ", sanitize(choice))
-        lines += frame.bottom("type a number or another answer" if question.choices else "type an answer")
+        lines += frame.bottom(how)
         terminal.write("".join(f"{line}\n" for line in lines) + "answer: ")
         answer = await terminal.read_line()
         if answer is None:

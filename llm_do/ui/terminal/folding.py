@@ -12,7 +12,9 @@ __all__ = ["fold_lines"]
 _COLOR = re.compile(r"\x1b\[[\d;]*m|\x1b\]8;[^\x1b\s]*\x1b\\")
 """What has no width: colours, and where a link begins and ends."""
 
-_LEAD = re.compile(rf"(?:{_COLOR.pattern}| )+")
+_LEAD = re.compile(rf"(?:{_COLOR.pattern}|[ │├└─])+")
+"""Begins a line, and is never alone on it: blanks, and the branches of a tree."""
+
 _BREAK = re.compile(r"(?<=\S)( +)(?=\S)(?!s(?:\W|$))")
 """Between words, except between a number of seconds and its unit."""
 

@@ -267,3 +267,27 @@ def test_a_resumed_run_names_earlier_calls_without_arguments_and_says_how_to_con
 
     assert any("\u2713 main send \u2192 " in line for line in child.lines)
     assert "run r can be continued: llm-do resume r" in child.lines
+
+
+def test_a_question_that_takes_only_its_choices_does_not_offer_others(project: Callable[..., Path]) -> None:
+    script = '- tools: [{name: die, args: {}}]\n- text: "end"'
+    code = (
+        "import os\ndef die() -> str:\n    if not os.path.exists('died'):\n"
+        "        open('died', 'w').close(); os._exit(9)\n    return 'alive'\nTOOLS = [die]\n"
+    )
+    root = project(
+        script,
+        **{"tools.py": code},
+        agent="---\nname: main\nmodel: script:answers.yaml\ntools: [die]\n---\nx",
+    )
+    run_forked("run", "x", "--durable", "--run-id", "r", "--allow", "die", cwd=root)
+    child = Screen(["resume", "r"], root)
+    child.wait("answer: ")
+    child.type("something else\n")
+    child.wait("answer: ")
+    child.type("1\n")
+    assert child.end() == 0
+    child.close()
+
+    assert "type a number or another answer" not in child.raw
+    assert child.raw.count("type a number") == 2

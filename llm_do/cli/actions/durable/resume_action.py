@@ -113,7 +113,7 @@ async def _ask(asker: Asker, question: PendingQuestion) -> InFlight | None:
     choices = [text for text, answer in ANSWERS.items() if answer is None or answer in question.answers]
     while True:
         try:
-            answer = await asker.ask_user(UserQuestion(text, tuple(choices), "llm-do"))
+            answer = await asker.ask_user(UserQuestion(text, tuple(choices), "llm-do"), closed=True)
         except NoAnswerError:
             return None
         if answer in choices:
