@@ -32,6 +32,7 @@ from llm_do.toolsets.mcp.large_answers import (
     begins_answer,
     refusal,
     refusal_of,
+    usable,
 )
 
 __all__ = ["BoundedTransport"]
@@ -44,6 +45,7 @@ _LINES = 1000
 """Lines of a large event; one line has the message, unless its JSON is indented."""
 
 _LINE_END = re.compile(rb"\r\n?")
+_DATA = re.compile(rb"^data: ?([^\n]+)", re.MULTILINE)
 _RETRY = re.compile(rb"^retry:[^\n]*\n", re.MULTILINE)
 
 
@@ -135,7 +137,7 @@ class _Body(httpx2.AsyncByteStream):
             if message.is_too_large:
                 return refusal_of(message.take(), TOO_LARGE, _request_id(self._request)) or b""
         size, whole = message.size, message.take()
-        return whole if size <= LARGE_MESSAGE else self._answers.keep(whole, _request_id(self._request)) or b""
+        return usable(whole) if size <= LARGE_MESSAGE else self._answers.keep(whole, _request_id(self._request)) or b""
 
     async def _events(self) -> AsyncIterator[bytes]:
         events = _Events()
@@ -151,7 +153,8 @@ class _Body(httpx2.AsyncByteStream):
         size, problem = event.size, TOO_LARGE if event.is_too_large else None
         whole = event.take()
         if size <= LARGE_MESSAGE:
-            return _RETRY.sub(b"", whole) if b"retry:" in whole else whole
+            whole = _RETRY.sub(b"", whole) if b"retry:" in whole else whole
+            return _DATA.sub(lambda found: b"data: " + usable(found[1]), whole)
         if problem is None and whole.count(b"\n") > _LINES:
             problem = f"the server's answer is an event of more than {_LINES} lines"
             whole = whole[:EDGE] + whole[-EDGE:]

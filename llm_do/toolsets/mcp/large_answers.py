@@ -12,8 +12,12 @@ import json
 import re
 import secrets
 from collections.abc import Mapping
+from typing import cast
+
+from pydantic_core import from_json
 
 from llm_do._startup.frozen import frozen
+from llm_do.text.surrogates import replace_surrogates_in_data
 
 __all__ = [
     "EDGE",
@@ -27,6 +31,7 @@ __all__ = [
     "begins_answer",
     "refusal",
     "refusal_of",
+    "usable",
 ]
 
 LARGEST_MESSAGE = 16 * 2**20
@@ -53,6 +58,9 @@ _START = re.compile(
     rb"\s*\{\s*(?:(?:" + _ID + rb"|" + _VERSION + rb')\s*,\s*){0,2}"(?P<kind>result|error)"\s*:\s*(?=\{)'
 )
 _END = re.compile(rb"\}(?P<rest>\s*(?:,\s*(?:" + _ID + rb"|" + _VERSION + rb")\s*){0,2}\}\s*)\Z")
+
+
+_NO_ANSWER = "the server's answer isn't one of the protocol"
 
 
 @frozen
@@ -87,9 +95,9 @@ class LargeAnswers:
         start, end = _START.match(message[:EDGE]), _END.search(message[-EDGE:])
         answered = _answered(start, end, request_id)
         if answered is None:
-            return None if request_id is None else refusal(request_id, "the server's answer isn't one of the protocol")
+            return None if request_id is None else refusal(request_id, _NO_ANSWER)
         if start is None or end is None:
-            return refusal(answered, "the server's answer isn't one of the protocol")
+            return refusal(answered, _NO_ANSWER)
         data = message[start.end() : len(message) - len(end["rest"])]
         token = secrets.token_hex(16)
         self._kept[token] = LargeAnswer(data, start["kind"] == b"error")
@@ -140,6 +148,43 @@ class MessageParts:
         message = self._start + self._end if self.is_too_large else b"".join(self._parts)
         self.__init__()
         return message
+
+
+def usable(message: bytes) -> bytes:
+    """Return a small message as the SDK can read it: what it can't read, it drops, and the caller waits in vain.
+
+    Halves of characters, which servers that cut texts send, become replacement characters. An answer of another shape
+    than the protocol's, or one that isn't JSON or nests too deeply, becomes an error.
+    """
+    ending = message[len(message.rstrip()) :]
+    changed = message
+    try:
+        data: object = from_json(message)
+    except ValueError as error:
+        try:
+            changed = json.dumps(replace_surrogates_in_data(json.loads(message))).encode() + ending
+            data = from_json(changed)
+        except (ValueError, RecursionError):
+            refused = refusal_of(message.rstrip(), f"the server's answer can't be read: {error}")
+            return message if refused is None else refused + ending
+    if not isinstance(data, dict):
+        return message
+    answer = cast("dict[str, object]", data)
+    request_id = answer.get("id")
+    if request_id is None or "method" in answer or _has_shape(answer):
+        return changed
+    return refusal(request_id, _NO_ANSWER) + ending
+
+
+def _has_shape(answer: Mapping[str, object]) -> bool:
+    """Whether an answer has a result that is an object, or an error with a number and a text."""
+    error = answer.get("error")
+    if error is None:
+        return isinstance(answer.get("result"), dict)
+    if not isinstance(error, dict):
+        return False
+    fields = cast("dict[str, object]", error)
+    return isinstance(fields.get("code"), int) and isinstance(fields.get("message"), str)
 
 
 def begins_answer(start: bytes) -> bool:

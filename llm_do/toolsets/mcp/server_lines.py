@@ -11,7 +11,7 @@ import codecs
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from llm_do.toolsets.mcp.large_answers import LARGE_MESSAGE, TOO_LARGE, LargeAnswers, MessageParts, refusal_of
+from llm_do.toolsets.mcp.large_answers import LARGE_MESSAGE, TOO_LARGE, LargeAnswers, MessageParts, refusal_of, usable
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -44,7 +44,8 @@ class _Decoder(codecs.IncrementalDecoder):
         last = data.rfind(b"\n") + 1
         self._line.add(data[last:])
         rest = self._take() if final else b""
-        return (line + data[first:last] + rest).decode(errors=self.errors)
+        others = b"".join(map(usable, data[first:last].splitlines(keepends=True)))
+        return (line + others + rest).decode(errors=self.errors)
 
     def reset(self) -> None:
         """Forget the line that isn't complete."""
@@ -55,7 +56,7 @@ class _Decoder(codecs.IncrementalDecoder):
         is_too_large = self._line.is_too_large
         line = self._line.take()
         if not is_too_large and len(line) <= LARGE_MESSAGE:
-            return line
+            return usable(line)
         message = refusal_of(line, TOO_LARGE) if is_too_large else self._answers.keep(line)
         return (message or b"a large message that answers nothing") + b"\n"
 
