@@ -9,7 +9,15 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 
-__all__ = ["escape_controls", "escape_data", "format_arguments", "sanitize", "shell_word", "shell_words"]
+__all__ = [
+    "escape_acting",
+    "escape_controls",
+    "escape_data",
+    "format_arguments",
+    "sanitize",
+    "shell_word",
+    "shell_words",
+]
 
 _INVISIBLE = frozenset(
     [
@@ -26,6 +34,9 @@ _INVISIBLE = frozenset(
 """Characters that print nothing although Unicode calls them letters, marks or symbols."""
 
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_ACTING = re.compile(
+    r"\x1b(?!\[[0-9;]*m)|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+)
 _OTHER = re.compile(r"[^\x00-\x7e]")
 _TAIL = r"x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}"
 # A whole run of backslashes is one match, also when nothing follows: that keeps long runs linear.
@@ -91,6 +102,16 @@ def escape_controls(text: str) -> str:
         a\x1b[31m\u202eb
     """
     return _escape_invisible(text, lines=False, double=False)
+
+
+def escape_acting(text: str) -> str:
+    r"""Escape what acts on a terminal in lines that may have colours: for what was made safe piece by piece.
+
+    Example:
+        >>> escape_acting("\x1b[1mbold\x1b[0m \x1b]0;title\x07") == "\x1b[1mbold\x1b[0m " + r"\x1b]0;title\x07"
+        True
+    """
+    return _ACTING.sub(lambda found: _escape(found[0]), text)
 
 
 def escape_data(text: str) -> str:

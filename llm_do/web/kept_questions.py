@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from llm_do.runtime.record.store.stored_questions import (
     PendingQuestion,
     QuestionRow,
     as_question,
+    given_answer,
 )
 from llm_do.web.questions import ANSWERS, AnsweredError, answer_text
 from llm_do.web.requests import BadRequestError
@@ -114,10 +114,8 @@ def _accepted(question: PendingQuestion) -> list[str]:
 
 def _given(row: QuestionRow) -> dict[str, Any] | None:
     """The answer to a question and who gave it; None if it waits, or is no longer asked."""
-    if row.answer is None:
-        return None
-    given: dict[str, Any] = json.loads(row.answer)
-    if given["answer"] == WITHDRAWN:
+    given = given_answer(row)
+    if given is None or given["answer"] == WITHDRAWN:
         return None
     question = as_question(row)
     return {

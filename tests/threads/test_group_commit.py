@@ -90,7 +90,7 @@ def test_there_are_savepoints_only_if_a_write_fails(tmp_path: Path) -> None:
 def test_one_that_fails_is_undone_alone(store: SqlStore) -> None:
     def half(db: Any) -> None:
         db.execute("DELETE FROM threads")
-        raise ValueError("no")
+        raise RuntimeError("no")
 
     async def mixed() -> list[Any]:
         await saved(store, "old")
@@ -100,7 +100,7 @@ def test_one_that_fails_is_undone_alone(store: SqlStore) -> None:
 
     outcomes = done(mixed())
 
-    assert [type(each) for each in outcomes] == [ThreadRecord, ThreadConflict, ValueError, ThreadRecord]
+    assert [type(each) for each in outcomes] == [ThreadRecord, ThreadConflict, RuntimeError, ThreadRecord]
     assert names(store) == {"old", "a", "b"}
 
 

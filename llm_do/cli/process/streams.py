@@ -247,11 +247,18 @@ class Capture:
 
 
 def warn(text: str) -> None:
-    """Write lines to stderr, folded between words on a terminal; commands in them find this command's project."""
+    """Write lines to stderr, folded between words on a terminal, of which they can change nothing but colours.
+
+    Commands in them find this command's project.
+    """
     if "`llm-do " in text:
         from llm_do.cli.process.named_commands import complete_commands
 
         text = complete_commands(text)
+    if not all(line.isprintable() for line in text.split("\n")):
+        from llm_do.text.sanitizer import escape_acting
+
+        text = escape_acting(text)
     columns = terminal_columns()
     if columns is not None and any(len(line) > columns for line in text.splitlines()):
         from llm_do.ui.terminal.folding import fold_lines

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from llm_do.errors import UsageError
@@ -13,7 +13,13 @@ from llm_do.runtime.approval.broker import ApprovalDecision
 from llm_do.runtime.approval.kept_approval import answer_data, covers_identical
 from llm_do.runtime.record.redaction import redactor
 from llm_do.runtime.record.run_names import named_run, run_by_name
-from llm_do.runtime.record.store.stored_questions import PendingQuestion, QuestionRow, as_question, short_id
+from llm_do.runtime.record.store.stored_questions import (
+    PendingQuestion,
+    QuestionRow,
+    as_question,
+    given_answer,
+    short_id,
+)
 from llm_do.runtime.steps.run_questions import process_user
 from llm_do.runtime.steps.sealed_secrets import Seal
 from llm_do.text.generated_ids import short_run_id
@@ -149,7 +155,7 @@ def _unfit(question: PendingQuestion, answer: str, accepted: Sequence[str]) -> U
 
 def _answered(row: QuestionRow) -> UsageError:
     """The error of a second answer."""
-    given: Mapping[str, Any] = json.loads(row.answer or "{}")
+    given = given_answer(row) or {"answer": ""}
     if given["answer"] == "withdrawn":
         return UsageError(
             f"question {short_id(row)} is no longer asked: its call has ended, or is about something else now",

@@ -9,6 +9,7 @@ from typing import Any
 
 from llm_do._startup.frozen import frozen
 from llm_do.concurrency.worker_threads import run_in_worker
+from llm_do.runtime.record.store.unreadable_data import reading
 from llm_do.runtime.steps.sealed_secrets import Seal
 from llm_do.text.json_data import json_text
 from llm_do.text.large_data.conversion import is_large, json_parts
@@ -60,4 +61,5 @@ class RunBeginning:
     @classmethod
     def from_text(cls, text: str) -> RunBeginning:
         """The beginning whose text `sealed` made, with its secrets put back."""
-        return cls(**json.loads(text))
+        with reading("what the run began with"):
+            return cls(**json.loads(text))

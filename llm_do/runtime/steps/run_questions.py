@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 from llm_do._startup.frozen import frozen
 from llm_do.concurrency.event_loops import cancel_and_wait
 from llm_do.errors import LlmDoError, RunTakenError, StoreError, UsageError
-from llm_do.runtime.record.store.stored_questions import WITHDRAWN, QuestionKind, QuestionRow
+from llm_do.runtime.record.store.stored_questions import WITHDRAWN, QuestionKind, QuestionRow, given_answer
+from llm_do.runtime.record.store.unreadable_data import object_of, reading
 from llm_do.text.json_data import json_text
 
 if TYPE_CHECKING:
@@ -89,11 +90,13 @@ class RunQuestions:
 
     def request(self, row: QuestionRow) -> dict[str, Any]:
         """What is shown of a question."""
-        return json.loads(self._seal.open(row.request))
+        with reading(f"question {row.id}"):
+            return object_of(self._seal.open(row.request))
 
     def answer(self, row: QuestionRow) -> dict[str, Any] | None:
         """The answer to a question; None if there is none."""
-        return json.loads(self._seal.open(row.answer)) if row.answer is not None else None
+        with reading(f"the answer to question {row.id}"):
+            return object_of(self._seal.open(row.answer)) if row.answer is not None else None
 
     def find(self, step: str, digest: str) -> QuestionRow | None:
         """The question about exactly this, unless its answer has been used."""
@@ -261,7 +264,8 @@ def process_user() -> str:
 
 def is_withdrawn(row: QuestionRow) -> bool:
     """Whether a question is no longer asked."""
-    return row.answer is not None and json.loads(row.answer).get("answer") == WITHDRAWN
+    given = given_answer(row)
+    return given is not None and given["answer"] == WITHDRAWN
 
 
 @frozen

@@ -16,6 +16,7 @@ from typing import Any
 from llm_do.errors import ReplayError
 from llm_do.runtime.record.store.store_writes import LargeStep, StepKind, StepRow
 from llm_do.runtime.record.store.stored_questions import call_text
+from llm_do.runtime.record.store.unreadable_data import reading
 from llm_do.runtime.steps.inner_calls import is_below
 from llm_do.runtime.steps.rehearsal import Rehearsal
 from llm_do.text.json_data import json_text
@@ -63,9 +64,10 @@ class StepLog:
         self._numbers: set[str] = set()
         for row in rows:
             if row.kind == "call":
-                note = json.loads(row.data)
-                self._children.setdefault((note["parent"], note["name"], note["input"]), []).append(row.key)
-                self._inner.setdefault(note["step"], []).append(row.key)
+                with reading(f"step {row.key} of run {run_id}"):
+                    note = json.loads(row.data)
+                    self._children.setdefault((note["parent"], note["name"], note["input"]), []).append(row.key)
+                    self._inner.setdefault(note["step"], []).append(row.key)
                 self._numbers.add(row.key)
         self._remaining = {row.key for row in self._known.values() if row.done}
         self._moved = asyncio.Event()
@@ -243,7 +245,8 @@ class StepLog:
         return StepRow(key, kind, done, self._seal(json_text(data)))
 
     def _read(self, row: StepRow) -> Any:
-        return json.loads(self._unseal(row.data))
+        with reading(f"step {row.key} of run {self._run_id}"):
+            return json.loads(self._unseal(row.data))
 
     def unreached(self) -> ReplayError:
         """The error of a run whose code no longer comes to steps that were finished."""

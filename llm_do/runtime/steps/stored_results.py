@@ -20,6 +20,7 @@ from llm_do.runtime.record.results import (
     Usage,
     WarningRecord,
 )
+from llm_do.runtime.record.store.unreadable_data import reading
 from llm_do.text.json_data import json_text
 from llm_do.text.large_data.conversion import is_large, json_parts
 
@@ -40,23 +41,24 @@ def result_text(result: RunResult) -> str:
 
 def result_from_text(text: str) -> RunResult:
     """The result that `result_text` wrote; its output is JSON data, and its error has no traceback."""
-    data: Any = json.loads(text)
-    return RunResult(
-        status=data["status"],
-        output=data["output"],
-        run_id=data["run_id"],
-        thread_id=data["thread_id"],
-        messages=ModelMessagesTypeAdapter.validate_python(data["messages"]),
-        calls=[call_record(call) for call in data["calls"]],
-        usage=Usage.from_dict(data["usage"]),
-        steps=data["steps"],
-        errors=[ErrorRecord(**error) for error in data["errors"]],
-        denials=[ApprovalRecord(**record) for record in data["denials"]],
-        approvals=[ApprovalRecord(**record) for record in data["approvals"]],
-        execution_context=ExecutionContext.from_dict(data["execution_context"]),
-        error=_error(data["error"], data["status"]) if data["error"] is not None else None,
-        warnings=[WarningRecord(**record) for record in data["warnings"]],
-    )
+    with reading("the result of the run"):
+        data: Any = json.loads(text)
+        return RunResult(
+            status=data["status"],
+            output=data["output"],
+            run_id=data["run_id"],
+            thread_id=data["thread_id"],
+            messages=ModelMessagesTypeAdapter.validate_python(data["messages"]),
+            calls=[call_record(call) for call in data["calls"]],
+            usage=Usage.from_dict(data["usage"]),
+            steps=data["steps"],
+            errors=[ErrorRecord(**error) for error in data["errors"]],
+            denials=[ApprovalRecord(**record) for record in data["denials"]],
+            approvals=[ApprovalRecord(**record) for record in data["approvals"]],
+            execution_context=ExecutionContext.from_dict(data["execution_context"]),
+            error=_error(data["error"], data["status"]) if data["error"] is not None else None,
+            warnings=[WarningRecord(**record) for record in data["warnings"]],
+        )
 
 
 def call_record(data: Mapping[str, Any]) -> CallRecord:

@@ -84,6 +84,11 @@ class PostgresConnection:
         """Whether a transaction is open; a failed statement leaves it open for its savepoint."""
         return self.is_intact and self._connection.info.transaction_status != 0  # 0 is idle
 
+    @property
+    def name(self) -> str:
+        """The store's name in messages."""
+        return self._target.name
+
     def check(self) -> None:
         """What the server has committed is in the store."""
 

@@ -68,6 +68,11 @@ class StoreConnection(Protocol):
         ...
 
     @property
+    def name(self) -> str:
+        """The store's name in messages."""
+        ...
+
+    @property
     def place(self) -> str:
         """What another store would need: a folder, or a database."""
         ...

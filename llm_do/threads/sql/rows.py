@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any, cast
+from typing import Any
 
 from llm_do.errors import StoreError, UsageError
 from llm_do.runtime.record.recording import ThreadConfig
 from llm_do.runtime.record.store.store_writes import EventRow, MessageRow
+from llm_do.runtime.record.store.unreadable_data import object_of
 from llm_do.runtime.record.stored_records import Filter, Observation, RunRecord, StoredMessage, ThreadRecord
 from llm_do.text.generated_ids import new_id
 from llm_do.threads.sql.database import Database
@@ -100,7 +101,7 @@ def latest_threads(user: str | None, *, every_user: bool, limit: int | None) -> 
 
 def _thread(row: Sequence[Any]) -> ThreadRecord:
     try:
-        config, toolkits, carried = (_object(row[place]) for place in (2, 4, 7))
+        config, toolkits, carried = (object_of(row[place]) for place in (2, 4, 7))
         return ThreadRecord(
             user_id=row[0] or None,
             id=row[1],
@@ -119,15 +120,6 @@ def _thread(row: Sequence[Any]) -> ThreadRecord:
     except (TypeError, ValueError, RecursionError, UsageError) as error:
         hint = "It was written by another version, or it is damaged."
         raise StoreError(f"thread {row[1]!r} can't be read: {error}", hint=hint) from error
-
-
-def _object(text: str) -> dict[str, Any]:
-    if text == "{}":  # most are
-        return {}
-    data: object = json.loads(text)
-    if not isinstance(data, dict):
-        raise ValueError(f"{text[:40]!r} is not a JSON object")
-    return cast("dict[str, Any]", data)
 
 
 def opened_thread(db: Database, user: str | None, thread_id: str, config: ThreadConfig) -> ThreadRecord:
@@ -201,7 +193,7 @@ def parent_of(db: Database, message_id: str, head: str | None) -> str | None:
 
 def message_from_row(row: Sequence[Any]) -> StoredMessage:
     """Read a message from its row."""
-    return StoredMessage(row[0], row[1], message_of(row[2]), row[3], row[4], json.loads(row[5]) if row[5] else {})
+    return StoredMessage(row[0], row[1], message_of(row[2]), row[3], row[4], object_of(row[5]) if row[5] else {})
 
 
 def insert_messages(db: Database, run_id: str | None, messages: Iterable[MessageRow]) -> None:
@@ -251,8 +243,8 @@ def observations(db: Database, filter: Filter, limit: int | None, *, earliest: b
         [*values, _most(limit)],
     ).fetchall()
     try:
-        return [Observation(*row[:-1], data=json.loads(row[-1])) for row in (rows if earliest else reversed(rows))]
-    except ValueError as error:
+        return [Observation(*row[:-1], data=object_of(row[-1])) for row in (rows if earliest else reversed(rows))]
+    except (ValueError, RecursionError) as error:
         raise StoreError(
             f"an entry of the journal can't be read: {error}",
             hint="it was written by another version, or is damaged; `llm-do runs prune` removes old runs",

@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
+from llm_do.errors import LlmDoError
+from llm_do.runtime.record.store.unreadable_data import UNREADABLE
 from llm_do.threads.sql.database import Database, StoreConnection
-from llm_do.threads.sql.store_errors import UncertainCommitError
+from llm_do.threads.sql.store_errors import UncertainCommitError, UnreadableDataError, unreadable_error
 
 __all__ = ["Job", "Outcome", "commit", "read_all", "roll_back_on_error", "same_error", "write_all"]
 
@@ -29,6 +31,17 @@ class Outcome:
 
 class _GroupError(Exception):
     """The transaction of several jobs failed as a whole."""
+
+
+def _carry_out(connection: StoreConnection, job: Job) -> Any:
+    """Run a job inside a transaction; what it can't make sense of in the store is an error that says so."""
+    try:
+        return job(connection.db)
+    except (LlmDoError, UnicodeEncodeError):  # which has a reason already, or is one of the caller's text
+        raise
+    except UNREADABLE as error:
+        own = isinstance(error, UnreadableDataError)
+        raise unreadable_error(connection.name, str(error) if own else f"{type(error).__name__}: {error}") from error
 
 
 def commit(connection: StoreConnection) -> None:
@@ -88,7 +101,7 @@ def _transaction(connection: StoreConnection, body: Callable[[], T], *, writes: 
 
 def _write(connection: StoreConnection, job: Job) -> Outcome:
     try:
-        return Outcome(_transaction(connection, lambda: job(connection.db), writes=True))
+        return Outcome(_transaction(connection, lambda: _carry_out(connection, job), writes=True))
     except BaseException as error:  # noqa: BLE001 (raised where the outcome is waited for)
         return Outcome(error=error)
 
@@ -114,7 +127,7 @@ def _write_together(
 
 
 def _all_or_none(connection: StoreConnection, job: Job) -> Outcome:
-    return Outcome(job(connection.db))
+    return Outcome(_carry_out(connection, job))
 
 
 def _within_savepoint(connection: StoreConnection, job: Job) -> Outcome:
@@ -132,7 +145,7 @@ def _within_savepoint(connection: StoreConnection, job: Job) -> Outcome:
 def _outcome_of(connection: StoreConnection, job: Job) -> Outcome:
     try:
         with connection.translate_errors():
-            return Outcome(job(connection.db))
+            return Outcome(_carry_out(connection, job))
     except Exception as error:  # noqa: BLE001 (raised where the outcome is waited for)
         return Outcome(error=error)
 

@@ -12,6 +12,7 @@ from contextlib import closing
 from typing import Any
 
 from llm_do.text.search_words import is_beginning
+from llm_do.threads.sqlite.checked_rows import row_check
 
 __all__ = ["SqliteDatabase"]
 
@@ -25,6 +26,13 @@ class SqliteDatabase(sqlite3.Connection):
         7
         >>> db.close()
     """
+
+    def execute(self, sql: str, values: Any = (), /) -> sqlite3.Cursor:
+        """Run a statement, whose rows are checked as they are read."""
+        cursor = super().execute(sql, values)
+        if cursor.description is not None:
+            cursor.row_factory = row_check(tuple(column[0] for column in cursor.description))
+        return cursor
 
     def rank(self, query: str, values: Sequence[Any], words: Sequence[str]) -> list[tuple[int, float]]:
         """Search texts by FTS5, or word by word where SQLite is built without it."""

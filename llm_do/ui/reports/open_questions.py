@@ -20,7 +20,7 @@ def question_rows(questions: Sequence[PendingQuestion]) -> list[str]:
     """Questions as lines: id, agent, call and why it is asked."""
     rows = [
         (
-            short_id(each),
+            sanitize(short_id(each)),
             sanitize(each.agent_path),
             _cut(each.call if each.kind != "ask" else "ask_user"),
         )

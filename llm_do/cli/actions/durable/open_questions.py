@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from llm_do.cli.actions.project_store import print_from_store
 from llm_do.cli.process.streams import warn
 from llm_do.errors import UsageError
 from llm_do.runtime.approval.broker import ApprovalDecision, ApprovalRequest
 from llm_do.runtime.approval.question_answers import answer_question, find_question, pending_questions
-from llm_do.runtime.record.store.stored_questions import PendingQuestion, as_question, short_id
+from llm_do.runtime.record.store.stored_questions import PendingQuestion, as_question, given_answer, short_id
 from llm_do.text.generated_ids import short_run_id
 from llm_do.text.sanitizer import sanitize
 from llm_do.text.words import with_count
@@ -57,7 +57,7 @@ def show(where: StoreOptions, question_id: str, form: Literal["text", "json"]) -
     async def lines_of(store: SqlStore) -> Sequence[str]:
         row = await find_question(store, question_id)
         question = as_question(row)
-        given: dict[str, Any] | None = json.loads(row.answer) if row.answer is not None else None
+        given = given_answer(row)
         if form == "json":
             answered = None if given is None else {**given, "by": row.by, "at": row.answered}
             return [json.dumps({**question.to_dict(), "answered": answered}, ensure_ascii=False)]
@@ -82,12 +82,13 @@ def answer(where: StoreOptions, question_id: str, words: Sequence[str], note: st
         waits = run is not None and run.status != "running"
         left = await pending_questions(store, row.run_id)
         word = given.answer if isinstance(given, ApprovalDecision) else given
-        lines = [f"answered {short_id(found[0])}: {_word(word)}  ({sanitize(found[0].agent_path)}: {found[0].call})"]
+        which = f"{sanitize(found[0].agent_path)}: {found[0].call}"
+        lines = [f"answered {sanitize(short_id(found[0]))}: {_word(word)}  ({which})"]
         if not waits:
             found.clear()
             return [*lines, "its run is waiting for the answer in another process, and continues there"]
         if left:
-            lines.append(f"{_count(left)} of its run left: {', '.join(map(short_id, left))}")
+            lines.append(f"{_count(left)} of its run left: {', '.join(sanitize(short_id(each)) for each in left)}")
         elif not resume:
             same = same_project(where.named or where.project, where.store, where.env_file)
             lines.append(f"continue the run with: llm-do resume{same} {short_run_id(row.run_id)}")

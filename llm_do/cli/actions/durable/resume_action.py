@@ -18,6 +18,7 @@ from llm_do.errors import UsageError
 from llm_do.files.local_folder import FOLDER
 from llm_do.project.store_location import is_own_file
 from llm_do.text.generated_ids import short_run_id
+from llm_do.text.sanitizer import sanitize
 
 if TYPE_CHECKING:
     from llm_do.cli.actions.session import Session
@@ -90,7 +91,7 @@ def _resume(what: ResumeOptions, options: CommandOptions, results: Results, inte
         options.output.output, results, interrupts.description, session.events_to_close
     )
     if earlier.result is None and options.output.verbosity >= 0:
-        warn(f"resuming run {short_run_id(earlier.run.id)} of {earlier.run.entry}")
+        warn(sanitize(f"resuming run {short_run_id(earlier.run.id)} of {earlier.run.entry}"))
     started = time.monotonic()
     result = session.serve(lambda: _work(session, earlier, what))
     return print_end(result, options, session, results, interrupts, time.monotonic() - started, durable=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, Literal, TypeAlias
 
 from llm_do._startup.frozen import frozen
+from llm_do.runtime.record.store.unreadable_data import object_of, reading
 from llm_do.text.generated_ids import short_run_id
 from llm_do.text.sanitizer import format_arguments
 
@@ -20,6 +20,7 @@ __all__ = [
     "QuestionRow",
     "as_question",
     "call_text",
+    "given_answer",
     "in_flight_request",
     "short_id",
 ]
@@ -122,18 +123,28 @@ class PendingQuestion:
 
 def as_question(row: QuestionRow) -> PendingQuestion:
     """The question of a row; instead of secrets it has the names of their variables."""
-    request: dict[str, Any] = json.loads(_SEALED.sub(r"[\1]", row.request))
-    return PendingQuestion(
-        row.id,
-        row.run_id,
-        row.kind,
-        str(request["agent_path"]),
-        call_text(request),
-        _REASONS.get(row.kind, str(request.get("reason", ""))),
-        tuple(request.get("answers", ())),
-        row.asked,
-        request,
-    )
+    with reading(f"question {row.id}"):
+        request: dict[str, Any] = object_of(_SEALED.sub(r"[\1]", row.request))
+        return PendingQuestion(
+            row.id,
+            row.run_id,
+            row.kind,
+            str(request["agent_path"]),
+            call_text(request),
+            _REASONS.get(row.kind, str(request.get("reason", ""))),
+            tuple(request.get("answers", ())),
+            row.asked,
+            request,
+        )
+
+
+def given_answer(row: QuestionRow) -> dict[str, Any] | None:
+    """The answer to a question as it is kept, with what was answered as `answer`; None if it waits for one."""
+    if row.answer is None:
+        return None
+    with reading(f"the answer to question {row.id}"):
+        given = object_of(row.answer)
+        return {**given, "answer": str(given["answer"])}
 
 
 def in_flight_request(step: Mapping[str, Any]) -> dict[str, Any]:
