@@ -186,3 +186,17 @@ def test_data_that_cannot_be_read_is_named_with_its_store(asking: Path, tmp_path
         assert ended.code == 1, ended
         assert reason in " ".join(ended.err.split()), ended.err
         assert "damaged" in ended.err
+
+
+def test_a_schema_that_is_no_text_is_damage(asking: Path, tmp_path: Path) -> None:
+    shutil.copytree(asking, tmp_path / "desk")
+    file = tmp_path / "desk" / ".llm-do" / "state.db"
+    data = file.read_bytes()
+    names = b"tablethreadsthreads"
+    assert names in data
+    file.write_bytes(data.replace(names, b"table\xff\xfe\xfdeadsthreads"))
+
+    for line in ("runs list", "threads show t", "resume d1", "run Go"):
+        ended = run_forked(*line.split(), cwd=tmp_path / "desk", env={"LLM_DO_TRUST": "1"})
+        assert f"{file} is damaged: malformed" in " ".join(ended.err.split()), ended
+        assert "`sqlite3 FILE .recover` may recover its content" in " ".join(ended.err.split())

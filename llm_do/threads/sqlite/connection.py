@@ -220,7 +220,7 @@ def translate_sqlite_errors(name: str) -> Generator[None]:
         raise _translate(error, name) from error
 
 
-_TRANSLATED = (UnicodeEncodeError, OverflowError, OSError, sqlite3.Error)
+_TRANSLATED = (UnicodeError, OverflowError, OSError, sqlite3.Error)
 
 
 def _translate(error: Exception, name: str) -> LlmDoError:
@@ -229,6 +229,8 @@ def _translate(error: Exception, name: str) -> LlmDoError:
         case UnicodeEncodeError():
             text = f"{error.object[:60]!r} can't be stored: it contains a lone surrogate"
             return UsageError(text, hint="Use only valid Unicode text.")
+        case UnicodeError():  # what SQLite says of a schema whose names aren't text
+            return _explained(f"malformed text: {error}", "", name)
         case OverflowError():
             return StoreError(f"a number of more than 64 bits can't be stored in {name}", hint="Use a smaller one.")
         case PermissionError():
