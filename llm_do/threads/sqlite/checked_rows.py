@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Callable
-from functools import lru_cache
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 from llm_do.threads.sql.store_errors import UnreadableDataError
 
-__all__ = ["BLOBS", "NUMBERS", "TIMES", "row_check"]
+__all__ = ["BLOBS", "NUMBERS", "TIMES", "RowCheck", "row_check"]
 
 BLOBS = frozenset({"digest", "files", "history", "links", "setup"})
 """The columns that hold bytes, each of them in one table at least."""
@@ -31,8 +30,10 @@ END_OF_TIME = 253_402_214_400
 """The last day of the year 9999: no calendar has later ones, whatever the time zone."""
 
 
-@lru_cache(maxsize=512)  # statements of a store, of which there are fewer
-def row_check(columns: tuple[str, ...]) -> Callable[[sqlite3.Cursor, tuple[Any, ...]], tuple[Any, ...]]:
+RowCheck: TypeAlias = Callable[[sqlite3.Cursor, tuple[Any, ...]], tuple[Any, ...]]
+
+
+def row_check(columns: Sequence[str]) -> RowCheck:
     """Return a row factory which refuses rows that aren't as their columns are declared.
 
     Args:
@@ -73,7 +74,7 @@ def _is_anything(_: object) -> bool:
     return True
 
 
-def _fault(columns: tuple[str, ...], row: tuple[Any, ...], at: int) -> str:
+def _fault(columns: Sequence[str], row: tuple[Any, ...], at: int) -> str:
     """What is wrong with a row, and which it is, if it has an id."""
     name, value = columns[at], row[at]
     kind = "a time" if name in TIMES else "a number" if name in NUMBERS else "a text"

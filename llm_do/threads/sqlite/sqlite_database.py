@@ -12,9 +12,12 @@ from contextlib import closing
 from typing import Any
 
 from llm_do.text.search_words import is_beginning
-from llm_do.threads.sqlite.checked_rows import row_check
+from llm_do.threads.sqlite.checked_rows import RowCheck, row_check
 
 __all__ = ["SqliteDatabase"]
+
+MOST_CHECKS = 500
+"""Statements whose columns a connection remembers."""
 
 
 class SqliteDatabase(sqlite3.Connection):
@@ -27,11 +30,21 @@ class SqliteDatabase(sqlite3.Connection):
         >>> db.close()
     """
 
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._checks: dict[str, RowCheck | None] = {}
+
     def execute(self, sql: str, values: Any = (), /) -> sqlite3.Cursor:
         """Run a statement, whose rows are checked as they are read."""
         cursor = super().execute(sql, values)
-        if cursor.description is not None:
-            cursor.row_factory = row_check(tuple(column[0] for column in cursor.description))
+        if sql not in self._checks:
+            if len(self._checks) >= MOST_CHECKS:
+                self._checks.clear()
+            found = cursor.description
+            self._checks[sql] = row_check([column[0] for column in found]) if found is not None else None
+        check = self._checks[sql]
+        if check is not None:
+            cursor.row_factory = check
         return cursor
 
     def rank(self, query: str, values: Sequence[Any], words: Sequence[str]) -> list[tuple[int, float]]:
