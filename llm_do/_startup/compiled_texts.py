@@ -25,7 +25,7 @@ from llm_do._startup import frozen, kept_file
 from llm_do._startup.compiled_patterns import CompiledPatterns
 from llm_do._startup.kept_file import KeptFile
 
-__all__ = ["CompiledTexts", "keep_compiled_texts", "kept_texts", "project_code", "save_compiled_texts"]
+__all__ = ["CompiledTexts", "forget_texts", "keep_compiled_texts", "kept_texts", "project_code", "save_compiled_texts"]
 
 KNOWN = ((3, 11), (3, 12), (3, 13))
 """Versions of Python whose standard library compiles texts and patterns in the one way that is known here."""
@@ -66,6 +66,12 @@ class CompiledTexts:
         """Execute a text as the built-in function does."""
         exec(self._methods(text) if type(text) is str else text, variables, names)  # noqa: S102
 
+    def forget(self) -> None:
+        """Hold in memory what is used from now on: annotations and methods are compiled while modules are imported."""
+        self._annotations.clear()
+        self._repeated.clear()
+        self._met.clear()
+
     def _methods(self, text: str) -> CodeType:
         # The interpreter adapts code to the types it meets, so each class gets code of its own. Few texts are those of
         # several classes, so only a second use says which are worth holding in memory.
@@ -93,6 +99,7 @@ def _key(mode: str, text: str) -> bytes:
 
 
 _kept: KeptFile | None = None
+_texts: CompiledTexts | None = None
 
 
 def keep_compiled_texts(part: Part = "models") -> None:
@@ -104,7 +111,7 @@ def keep_compiled_texts(part: Part = "models") -> None:
     Args:
         part: What is imported next; a later call turns to another part.
     """
-    global _kept
+    global _kept, _texts
     if sys.version_info[:2] not in KNOWN or not sys.implementation.cache_tag:
         return
     kind = f"texts{sys.flags.optimize}{part}"  # asserts and docstrings depend on the level of optimization
@@ -113,7 +120,7 @@ def keep_compiled_texts(part: Part = "models") -> None:
         _kept.turn_to(file)
         return
     _kept = KeptFile(file)
-    texts = CompiledTexts(_kept)
+    _texts = texts = CompiledTexts(_kept)
     # These modules look such names up as they would any other global name, and find the built-in functions otherwise.
     typing.compile = texts.compile  # pyright: ignore[reportAttributeAccessIssue]
     for module in (dataclasses, frozen):
@@ -125,6 +132,12 @@ def keep_compiled_texts(part: Part = "models") -> None:
 def kept_texts() -> KeptFile | None:
     """Return where this process keeps what it compiles; None if it doesn't."""
     return _kept
+
+
+def forget_texts() -> None:
+    """Let go of what is held in memory for imports, once most modules are imported."""
+    if _texts is not None:
+        _texts.forget()
 
 
 def save_compiled_texts() -> None:

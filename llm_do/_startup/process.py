@@ -32,6 +32,9 @@ def pause_collector() -> None:
 
 def resume_collector() -> None:
     """Turn the collector on again; it needn't walk what is there now, since that stays until the end."""
+    from llm_do._startup.compiled_texts import forget_texts
+
+    forget_texts()
     gc.freeze()
     gc.set_threshold(100_000, 20, 20)
     gc.enable()

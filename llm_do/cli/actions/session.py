@@ -29,7 +29,6 @@ from llm_do.runtime.session.runtime_config import RuntimeConfig
 from llm_do.text.json_data import to_json_data
 from llm_do.text.output_text import output_text
 from llm_do.text.sanitizer import sanitize
-from llm_do.ui.approval.asker import Asker
 from llm_do.ui.live.display import Display
 from llm_do.ui.terminal.screen import can_animate, draws_lines, in_ci, wants_color
 from llm_do.ui.terminal.size import terminal_size
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from llm_do.runtime.record.transport import Transport
     from llm_do.runtime.session.run_options import EntryOptions, RuntimeOptions
     from llm_do.runtime.steps.durable_run import InFlightAnswers
+    from llm_do.ui.approval.asker import Asker
 
 __all__ = ["Session", "log_to_stderr", "runtime_config"]
 
@@ -104,8 +104,11 @@ class Session:
         )
         self.show_notice: Callable[[str], None] = self.display.line
         self._terminal = find_terminal(os.environ, self._screen) if asks else None
-        drawn = {"color": self.color, "lines": draws_lines(os.environ)}
-        self.asker = Asker(self._terminal, self.display, **drawn) if self._terminal is not None else None
+        self.asker: Asker | None = None
+        if self._terminal is not None:
+            from llm_do.ui.approval.asker import Asker  # a run that asks no one needs nothing to draw questions with
+
+            self.asker = Asker(self._terminal, self.display, color=self.color, lines=draws_lines(os.environ))
         self._write_error: StoreError | None = None
         self._texts: set[str] = set()
         self._notices: set[str] = set()

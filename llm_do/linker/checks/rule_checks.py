@@ -16,7 +16,6 @@ from llm_do.linker.analysis.names import Names
 from llm_do.linker.analysis.open_names import may_be_listed
 from llm_do.linker.analysis.permissions import permission_for
 from llm_do.linker.analysis.rule_subjects import RuleAgents, Subjects, speaks_of
-from llm_do.linker.proofs.escalations import find_escalations
 from llm_do.linker.sources.conversion import AgentSource, runtime_settings
 from llm_do.policy.pattern import ArgumentPattern, PatternError, parse_pattern
 from llm_do.policy.proofs import check_examples, is_overly_broad
@@ -198,6 +197,8 @@ def check_escalations(project: Project, files: ProjectFiles) -> list[Diagnostic]
     """Warn about tools that rules restrict for an agent, but that it can use without approval through another one."""
     if files.manifest is None or project.entry.kind != "agent":
         return []
+    from llm_do.linker.proofs.escalations import find_escalations  # a project without a manifest has no rules
+
     found: list[Diagnostic] = []
     for each in find_escalations(project):
         rule = next((rule for rule in project.policy.rules if rule.text == each.own.rule), None)
