@@ -146,8 +146,8 @@ def test_code_is_what_the_text_says(tmp_path: Path) -> None:
     for number in (1, 1, 2, 1, 1):
         again.exec(f"x1 = {number}", {}, names)
         assert names["x1"] == number
-        again.forget()
-        assert eval(again.compile("1 + 1", "<string>", "eval")) == 2  # noqa: S307
+    again.forget()
+    assert eval(again.compile("1 + 1", "<string>", "eval")) == 2  # noqa: S307
 
 
 def test_each_part_has_a_file_and_what_an_earlier_part_has_is_not_kept_twice(tmp_path: Path) -> None:
