@@ -32,10 +32,8 @@ def made(root: Path) -> Path:
 
 
 def changed(file: Path, sql: str, *values: object) -> Path:
-    db = sqlite3.connect(file)
-    with db:
+    with closing(sqlite3.connect(file)) as db, db:
         assert db.execute(sql, values).rowcount > 0
-    db.close()
     return file
 
 

@@ -134,7 +134,9 @@ def test_a_worker_takes_only_what_is_meant_for_it(root: Path) -> None:
     store = str(root.parent / "shared.db")
     missing = do(root, "worker", "--batch", "words", "--store", store)
     assert missing.code == 2
-    assert "the store has no batch 'words'. Begin it with the same --store: `llm-do map FILE" in missing.err
+    assert f"the store has no batch 'words'. Begin it with the same --store: `llm-do map --store {store} FILE" in (
+        missing.err
+    )
     do(root, "map", "in.jsonl", "--batch", "words", "--detach", "--store", store)
     do(root, "map", "in.jsonl", "--batch", "others", "--detach", "--store", store)
 
