@@ -193,3 +193,22 @@ def test_a_file_that_cannot_be_written_changes_nothing(tmp_path: Path) -> None:
         texts.compile(f"{number}", "<string>", "eval")
     kept.save()
     assert list(tmp_path.iterdir()) == [tmp_path / "file"]
+
+
+def test_nothing_is_prepared_for_a_file_that_will_not_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pack() -> bytes:
+        raise AssertionError
+
+    kept = KeptFile(tmp_path / "texts")
+    assert kept.is_learning
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    unwritten = KeptFile(tmp_path / "texts")
+    monkeypatch.undo()
+    for without in (unwritten, KeptFile(tmp_path / "missing" / "folder" / "texts")):
+        assert not without.is_learning
+        for number in range(FEW):
+            without.learn(b"%d" % number, pack)
+        without.save()
+    assert list(tmp_path.iterdir()) == []

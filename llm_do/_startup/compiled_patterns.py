@@ -51,7 +51,7 @@ class CompiledPatterns:
         if data is not None:
             return _sre.compile(pattern, *marshal.loads(data))
         compiled = self._compile(pattern, flags)
-        if self._kept.learns and _is_importing(sys._getframe(1)):  # pyright: ignore[reportPrivateUsage]
+        if self._kept.is_learning and _is_importing(sys._getframe(1)):  # pyright: ignore[reportPrivateUsage]
             self._kept.learn(key, lambda: _packed(compiled, pattern, int(flags)))
         return compiled
 

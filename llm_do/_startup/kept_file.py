@@ -50,7 +50,7 @@ class KeptFile:
         self._opened: list[_Entries] = []
         self._new: dict[Path, dict[bytes, Callable[[], bytes | None]]] = {}
         self.learns = True
-        """Whether new entries are kept."""
+        """Whether new entries are to be kept."""
         self.turn_to(file)
 
     def turn_to(self, file: Path) -> None:
@@ -59,6 +59,12 @@ class KeptFile:
         if file not in self._new:
             self._new[file] = {}
             self._opened.insert(0, _Entries(file))
+        self._is_writable = not sys.dont_write_bytecode and _may_be_written(file)
+
+    @property
+    def is_learning(self) -> bool:
+        """Whether new entries are kept: they are to be, and there is where to write them."""
+        return self.learns and self._is_writable
 
     def take(self, key: bytes) -> bytes | None:
         """Return what is kept under a key, or None."""
@@ -70,7 +76,7 @@ class KeptFile:
 
     def learn(self, key: bytes, pack: Callable[[], bytes | None]) -> None:
         """Keep what `pack` returns when the file is written, unless it returns None."""
-        if self.learns and all(entries.find(key) < 0 for entries in self._opened):
+        if self.is_learning and all(entries.find(key) < 0 for entries in self._opened):
             self._new[self._file][key] = pack
 
     def save(self) -> None:
@@ -149,6 +155,12 @@ class _Entries:
         key_start = start + 4
         key_end = key_start + int.from_bytes(self._window[start:key_start], "little")
         return self._window[key_start:key_end], self._window[key_end:end]
+
+
+def _may_be_written(file: Path) -> bool:
+    """Whether a file can be written, whose folder may still have to be made."""
+    folder = file.parent if file.parent.exists() else file.parent.parent
+    return os.access(folder, os.W_OK)
 
 
 def _hash(key: bytes) -> int:

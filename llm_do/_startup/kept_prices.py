@@ -71,8 +71,9 @@ class _Loader(SourceFileLoader):
             vars(module).update(providers=providers, __getattr__=partial(_other_value, whole))
             return
         super().exec_module(module)
-        with suppress(Exception):  # another version may define something else
-            prices.learn(module.providers)
+        if self._kept.is_learning:
+            with suppress(Exception):  # another version may define something else
+                prices.learn(module.providers)
 
     def _whole(self) -> ModuleType:
         module = ModuleType(self.name)
