@@ -15,6 +15,9 @@ __all__ = ["BatchWriter"]
 SOON = 1.0
 """Seconds that what nothing depends on may wait for more to be written."""
 
+UNNOTICED = 0.1
+"""Seconds that may pass before people are shown what has happened."""
+
 PROMPTLY = 0.02
 """Seconds that what is worth keeping may wait: what follows from it comes within a few, and then one batch has both."""
 
@@ -78,6 +81,10 @@ class BatchWriter:
         if self._timer is None or self._timer.when() > loop.time() + seconds:
             self._stop_timer()
             self._timer, self._within = loop.call_later(seconds, self.start), seconds
+
+    def start_unnoticed(self) -> None:
+        """Write what is queued now before anyone who waits to see it notices, unless something depends on it before."""
+        self._start_within(UNNOTICED)
 
     async def flush(self) -> None:
         """Wait until everything that has been queued is on disk.

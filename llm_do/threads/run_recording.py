@@ -22,6 +22,7 @@ from llm_do.runtime.record.store.opened_runs import OpenedRun
 from llm_do.runtime.record.store.store_writes import Batch, PendingWrites, RunEnd, RunTotals
 from llm_do.runtime.record.thread_store import ThreadStore
 from llm_do.threads.batch_writer import BatchWriter
+from llm_do.threads.delivery import Delivery
 from llm_do.threads.event_queue import EventQueue
 from llm_do.threads.exchange_log import ExchangeLog
 from llm_do.threads.expiry import ThreadExpiry
@@ -113,9 +114,8 @@ class StoreRecording:
         self._steps = StepQueue()
         self._questions: list[QuestionRow] = []
         self._attempt = attempt
-        self._undelivered: list[Event] = []
-        self._in_batch = 0
-        self._writer = BatchWriter(store, self._take, self._put_back, self._deliver)
+        self._delivery = Delivery(run.deliver)
+        self._writer = BatchWriter(store, self._take, self._put_back, self._delivery.deliver)
         self._failure: StoreError | None = None
         self._lost: LostStoreError | None = None
         self._fault: ToolError | None = None
@@ -135,16 +135,20 @@ class StoreRecording:
     def add_event(self, event: Event) -> None:
         """Queue an event for the journal without waiting for it to be written."""
         if event.type in TRANSIENT:
+            if self._attempt and self._delivery.add_text(event):
+                self._writer.start()
             return
         self._events.add(event)
         if isinstance(event, UsageEvent):
             self._exchanges.count(event)
         if self._attempt:
-            self._undelivered.append(event)
-        if event.type in URGENT or self._attempt:
+            self._delivery.add(event)
+        if event.type in URGENT:
             self._writer.start()
         elif event.type in PROMPT:
             self._writer.start_promptly()
+        elif self._attempt:  # it is delivered when it is on disk
+            self._writer.start_unnoticed()
         else:
             self._writer.start_soon()
 
@@ -215,7 +219,7 @@ class StoreRecording:
         await self._writer.stop()
         await self._write_large()
         await self._store.stop_run(self._batch(), status)
-        self._deliver()
+        self._delivery.deliver()
 
     async def _finish(
         self,
@@ -264,7 +268,7 @@ class StoreRecording:
         )
         try:
             await self._store.finish_run(ending)
-            self._deliver()
+            self._delivery.deliver()
         except StoreError as error:
             if self._attempt or self._has_state():
                 raise
@@ -311,7 +315,7 @@ class StoreRecording:
     def _batch(self, *, ends: bool = False) -> Batch:
         events = self._events.take()
         questions, self._questions = self._questions, []
-        self._in_batch = len(self._undelivered)
+        self._delivery.take()
         messages, dropped = self._log.take() if self._log is not None else ((), ())
         exchanges, spent = self._exchanges.take()
         draft = None if ends else self._draft(bool(messages or dropped))
@@ -336,13 +340,6 @@ class StoreRecording:
             return None
         self._sent_usage = usage
         return RunTotals(usage, tuple(self._exchanges.models))
-
-    def _deliver(self) -> None:
-        """Deliver the events of a durable run that are on disk now."""
-        events, self._undelivered = self._undelivered[: self._in_batch], self._undelivered[self._in_batch :]
-        self._in_batch = 0
-        for event in events:
-            self._run.deliver(event)
 
     def _draft(self, moved: bool) -> PendingWrites | None:
         """Return the run's pending writes if they have changed, as they do with its messages."""
@@ -369,6 +366,7 @@ class StoreRecording:
         if isinstance(error, LostStoreError):
             self._lost = error
         self._events.put_back(batch.events)
+        self._delivery.put_back()
         self._exchanges.put_back(batch.exchanges, batch.spent)
         self._sent_usage = None
         self._steps.put_back(batch.steps)

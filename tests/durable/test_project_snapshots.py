@@ -105,7 +105,7 @@ def rows(root: Path, query: str) -> list[Any]:
 
 def test_a_run_goes_on_with_the_files_that_it_began_with(root: Path) -> None:
     async def go() -> tuple[RunResult, RunResult]:
-        stopped = await stop_at(root, 5)
+        stopped = await stop_at(root, 3)
         change_all(root)
         with pytest.raises(UsageError) as caught:
             await resume(root)
@@ -134,7 +134,7 @@ def test_a_run_goes_on_with_the_skills_that_it_began_with(root: Path) -> None:
     (root / "answers.yaml").write_text(f"- tools: [{calls}]\n- text: 'done'\n")
 
     async def go() -> RunResult:
-        await stop_at(root, 2)
+        await stop_at(root, 1)
         (skill / "SKILL.md").write_text("---\nname: tea\ndescription: Makes tea.\n---\nBoil milk.\n")
         (skill / "references/water.md").write_text("Hard water.\n")
         with pytest.raises(UsageError, match=r"skills/tea/SKILL\.md, skills/tea/references/water\.md"):
@@ -151,7 +151,7 @@ def test_a_run_goes_on_with_the_skills_that_it_began_with(root: Path) -> None:
 
 def test_deny_rules_of_today_hold(root: Path) -> None:
     async def go() -> RunResult:
-        await stop_at(root, 2)
+        await stop_at(root, 1)
         (root / "project.json").write_text(json.dumps({**MANIFEST, "approvals": {"deny": ["note"]}}))
         return await resume(root, as_begun=True)
 
@@ -170,7 +170,7 @@ def test_each_version_is_kept_once_and_as_long_as_a_run_needs_it(root: Path) -> 
         assert len(rows(root, "SELECT * FROM projects")) == 1
         await runtime.aclose()
         await store.aclose()
-        await stop_at(root, 3)
+        await stop_at(root, 2)
         assert len(rows(root, "SELECT * FROM projects")) == 1
         (root / "helpers/words.py").write_text("def greeting():\n    return 'hi'\n")
         store = SqliteStore(store_path(root))
@@ -190,7 +190,7 @@ def test_secrets_are_not_kept(root: Path) -> None:
     protect_values({"WORDS_API_KEY": "sk-in-the-code-123"})
 
     async def go() -> RunResult:
-        await stop_at(root, 3)
+        await stop_at(root, 2)
         [(kept,)] = rows(root, "SELECT files FROM projects")
         text = zlib.decompress(kept).decode()
         assert sorted(json.loads(text)) == [
@@ -233,7 +233,7 @@ DAMAGED = {
 
 @pytest.mark.slow
 def test_files_that_are_not_those_of_the_run_are_refused(root: Path, tmp_path: Path) -> None:
-    asyncio.run(stop_at(root, 3))
+    asyncio.run(stop_at(root, 2))
     change_all(root)
     [(kept,)] = rows(root, "SELECT files FROM projects")
     for name, damage in DAMAGED.items():
@@ -268,7 +268,7 @@ def test_what_can_not_be_kept_is_said(root: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(project_snapshots, "LARGEST", 10)
 
     async def go() -> None:
-        await stop_at(root, 3)
+        await stop_at(root, 2)
         change_all(root)
         with pytest.raises(UsageError) as caught:
             await resume(root)
@@ -282,7 +282,7 @@ def test_what_can_not_be_kept_is_said(root: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_project_that_no_longer_links_is_refused(root: Path) -> None:
-    asyncio.run(stop_at(root, 3))
+    asyncio.run(stop_at(root, 2))
     (root / "main.py").write_text("def main(:\n")
     with pytest.raises(LinkError):  # its deny rules aren't known
         asyncio.run(resume(root, as_begun=True))

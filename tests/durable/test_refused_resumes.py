@@ -27,7 +27,7 @@ from tests.support.scripted import call, script
 
 
 def stopped(root: Path, **options: Any) -> RunResult:
-    return asyncio.run(run_until("nested", root, 7, after=True, **options))
+    return asyncio.run(run_until("nested", root, 4, after=True, **options))
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_code_that_is_not_the_same_twice(tmp_path: Path, monkeypatch: pytest.Mon
         return await ctx.call("helper", "then")
 
     async def go() -> RunResult:
-        store = StoppingStore(store_path(tmp_path), 5, after=True)
+        store = StoppingStore(store_path(tmp_path), 2, after=True)
         runtime = Runtime(project_of([helper], main, root=tmp_path), durable=True, store=store)
         store.stop = runtime.interrupt
         await runtime.execute("x", run_id="r")

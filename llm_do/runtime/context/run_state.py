@@ -143,7 +143,7 @@ class RunState:
     def emit(self, kind: Callable[..., EventBase], config: CallConfig, **data: Any) -> None:
         """Record one event of a call and deliver it to its subscribers.
 
-        A durable run emits each event once over all its attempts, and delivers it once it is on disk.
+        A durable run emits each event once over all its attempts, and delivers it once it is on disk, as all before it.
         """
         durable = self.durable
         if durable is not None and durable.stopping:
@@ -151,8 +151,9 @@ class RunState:
         if not self.has_listeners():
             self.seq += 1
             return
-        if durable is not None and kind is not TextEvent:
-            if not durable.is_emitted(config.call_id, cast("Any", kind).type, data.get("tool_call_id", "")):
+        if durable is not None:
+            identity = config.call_id, cast("Any", kind).type, data.get("tool_call_id", "")
+            if kind is TextEvent or not durable.is_emitted(*identity):
                 assert self.recording is not None
                 self.recording.add_event(self.make_event(kind, config, **data))
             return

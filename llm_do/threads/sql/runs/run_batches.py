@@ -39,7 +39,8 @@ def write_batch_of(
     if batch.attempt:
         refuse_other_attempt(stored, run.id, batch.attempt)
         write_steps(db, run, batch)
-        write_questions(db, batch.questions)
+        if batch.questions:
+            write_questions(db, batch.questions)
     rows.insert_events(db, run, batch.events)
     if batch.dropped:
         db.executemany("DELETE FROM messages WHERE id = ?", [(each,) for each in batch.dropped])
