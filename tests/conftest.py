@@ -5,6 +5,8 @@ That the garbage collector doesn't walk what stays until the end: modules, and t
 
 That temporary files are in a folder of the session, and that llm-do leaves none of its own there.
 
+That a database that is dropped open fails a test on every version of Python, not only on those that warn of it.
+
 And that the tests find the same surroundings everywhere: a run in the background, which a shell starts with Ctrl-C
 or a hangup ignored, can test both all the same, and what a CI system or a person has set (`CI`, `NO_COLOR`) changes
 nothing.
@@ -17,6 +19,7 @@ import gc
 import os
 import re
 import signal
+import sys
 import tempfile
 import threading
 from itertools import groupby
@@ -27,6 +30,7 @@ from hypothesis import is_hypothesis_test, settings
 
 from llm_do._startup.process import pause_collector, resume_collector
 from tests.support import session_folder
+from tests.support.unclosed_databases import warn_of_unclosed
 
 if TYPE_CHECKING:
     from tests.support.postgres import Server
@@ -44,6 +48,8 @@ CHANGES_A_RUN = re.compile(
 def pytest_configure(config: pytest.Config) -> None:
     """Normalize the environment, choose the number of examples, and make signals work in processes that tests start."""
     pause_collector()
+    if sys.version_info < (3, 13):  # which warns of them itself
+        warn_of_unclosed()
     for name in [name for name in os.environ if CHANGES_A_RUN.fullmatch(name)]:
         del os.environ[name]
     os.environ["TERM"] = "xterm"
