@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import TextIO, TypeAlias
+from typing import Any, TextIO, TypeAlias, cast
 
-import anyio
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
@@ -22,6 +21,7 @@ from mcp.types import (
 from llm_do.mcp_server.client_call import ClientCall, RequestContext
 from llm_do.mcp_server.client_questions import ANSWERS, can_ask, refuse
 from llm_do.mcp_server.offered_tools import offered_tools
+from llm_do.mcp_server.readable_requests import ReadableRequests, Replies
 from llm_do.project.project import Project
 from llm_do.runtime.approval.broker import RunApprovalPolicy
 from llm_do.runtime.context.user_questions import AskUser
@@ -89,7 +89,10 @@ class ProjectServer:
             stdout: What the client gets.
         """
         try:
-            async with stdio_server(anyio.wrap_file(stdin), anyio.wrap_file(stdout)) as (read, write):
+            replies = Replies(stdout)
+            requests = ReadableRequests(stdin, replies.write)
+            # The SDK iterates over the one, and writes and flushes the other.
+            async with stdio_server(cast("Any", requests), cast("Any", replies)) as (read, write):
                 await self.server.run(read, write, self.server.create_initialization_options())
         finally:
             await self._end_runs()
