@@ -18,10 +18,12 @@ from llm_do.text.surrogates import replace_surrogates_in_data
 
 __all__ = ["ReadableRequests", "Replies"]
 
-_ID = r'"id"\s*:\s*(?P<id>\d+|"[^"\\]*")'
-_OTHERS = r'"jsonrpc"\s*:\s*"2\.0"|"method"\s*:\s*"[^"\\]*"'
-_START = re.compile(rf"\s*\{{\s*(?:(?:{_OTHERS})\s*,\s*){{0,2}}{_ID}\s*[,}}]")
-"""A request up to its id."""
+_FIELD = re.compile(r'\s*[{,]\s*"(?P<name>jsonrpc|id|method)"\s*:\s*(?P<value>\d+|"[^"\\]*")')
+"""One of the short fields that most messages begin with."""
+
+_ANSWER = re.compile(r'\s*,\s*"(?:result|error)"')
+
+_SHAPE = "the message isn't one of the protocol (JSON-RPC 2.0)"
 
 
 class Replies:
@@ -75,9 +77,9 @@ class ReadableRequests:
 class _UnreadableError(Exception):
     """A message that can't be read, with the line that answers it."""
 
-    def __init__(self, code: int, problem: str, request_id: object) -> None:
-        error = {"code": code, "message": problem}
-        self.answer = json.dumps({"jsonrpc": "2.0", "id": request_id, "error": error}) + "\n"
+    def __init__(self, answer: str) -> None:
+        super().__init__(answer)
+        self.answer = answer
 
 
 def _readable(line: str) -> str:
@@ -88,16 +90,42 @@ def _readable(line: str) -> str:
             line = json.dumps(replace_surrogates_in_data(json.loads(line)))
             data = from_json(line)
         except (ValueError, RecursionError):
-            start = _START.match(line)
-            known = None if start is None else json.loads(start["id"])
-            raise _UnreadableError(PARSE_ERROR, f"the message can't be read: {error}", known) from error
-    known = cast("dict[str, object]", data).get("id", "") if isinstance(data, dict) else None
-    has_id = isinstance(known, str | int) and not isinstance(known, bool)
+            request_id, is_answer = _beginning(line)
+            return _refused(PARSE_ERROR, f"the message can't be read: {error}", request_id, is_answer=is_answer)
+    if not isinstance(data, dict):
+        return _refused(INVALID_REQUEST, _SHAPE)
+    message = cast("dict[str, object]", data)
+    request_id, is_answer = message.get("id"), "method" not in message and not message.keys().isdisjoint(_OUTCOMES)
+    fits = isinstance(request_id, str | int) and not isinstance(request_id, bool)
     try:
         jsonrpc_message_adapter.validate_python(data, by_name=False)
-        if not has_id:  # it would be taken for a notification, which isn't answered
-            raise ValueError("its id is neither a text nor a number without a fraction")
-    except ValueError as error:
-        problem = "the message isn't one of the protocol (JSON-RPC 2.0)"
-        raise _UnreadableError(INVALID_REQUEST, problem, (known or None) if has_id else None) from error
+    except ValueError:
+        return _refused(INVALID_REQUEST, _SHAPE, request_id if fits else None, is_answer=is_answer)
+    if "method" in message and "id" in message and not fits:  # it would pass for a notification, which isn't answered
+        return _refused(INVALID_REQUEST, _SHAPE)
     return line
+
+
+_OUTCOMES = ("result", "error")
+
+
+def _beginning(line: str) -> tuple[object, bool]:
+    """The id of a message that can't be parsed, if it is near its beginning, and whether it is an answer."""
+    request_id, at = None, 0
+    while (found := _FIELD.match(line, at)) is not None:
+        at = found.end()
+        if found["name"] == "id":
+            request_id = json.loads(found["value"])
+    return request_id, _ANSWER.match(line, at) is not None
+
+
+def _refused(code: int, problem: str, request_id: object = None, *, is_answer: bool = False) -> str:
+    """Refuse a message: a request is answered with an error, and an answer is read as one.
+
+    Raises:
+        _UnreadableError: It isn't an answer.
+    """
+    refusal = json.dumps({"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": problem}}) + "\n"
+    if not is_answer:
+        raise _UnreadableError(refusal)
+    return refusal

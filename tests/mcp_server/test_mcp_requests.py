@@ -73,6 +73,8 @@ def exchange(*lines: bytes) -> dict[object, Any]:
         ),
         (b"[1, 2]", None, -32600),
         (b'{"id": 7, "method": "ping"}', 7, -32600),
+        (b'{"id": 0, "method": "ping"}', 0, -32600),
+        (b'{"jsonrpc": "2.0", "id": 7}', 7, -32600),
         (b'{"jsonrpc": "2.0", "id": 7, "method": 1}', 7, -32600),
         (b'{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": [1]}', 7, -32600),
         (b'{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}', None, -32600),
@@ -95,3 +97,18 @@ def test_half_a_character_becomes_a_replacement_character(text: bytes) -> None:
 
 def test_a_notification_and_an_empty_line_are_not_answered() -> None:
     assert exchange(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}', b" ").keys() == {"first", "last"}
+
+
+@each_row(
+    "line",
+    [
+        b'{"jsonrpc": "2.0", "id": 7, "result": "a text"}',
+        b'{"jsonrpc": "2.0", "id": 7, "error": 3}',
+        b'{"jsonrpc": "2.0", "id": 7, "result": {"a": ' + b"[" * 3000 + b"]" * 3000 + b"}}",
+        b'{"jsonrpc": "2.0", "id": null, "error": {"code": 1, "message": "what?"}}',
+    ],
+)
+def test_an_answer_that_cannot_be_read_is_not_answered_with_an_error_which_would_have_the_id_of_another_request(
+    line: bytes,
+) -> None:
+    assert exchange(line).keys() == {"first", "last"}
