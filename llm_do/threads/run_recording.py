@@ -162,9 +162,12 @@ class StoreRecording:
         self._writer.start_soon()
 
     def add_step(self, step: StepRow | LargeStep) -> None:
-        """Queue a step of a durable run for the next batch."""
+        """Queue a step of a durable run for the next batch; what may have had an effect isn't put off."""
         self._steps.add(step)
-        self._writer.start_promptly()
+        if step.done and step.kind != "request":
+            self._writer.start()
+        else:
+            self._writer.start_promptly()
 
     def add_question(self, question: QuestionRow) -> None:
         """Queue what a durable run asks a person, or asks no longer, for the next batch."""

@@ -14,16 +14,16 @@ from typing import Any
 import pytest
 from pydantic_ai.models.function import FunctionModel
 
-from llm_do import Runtime
+from llm_do import RunResult, Runtime
 from llm_do.concurrency.run_end import RunEndSignal
 from llm_do.errors import RunInterruptedError, RunTakenError, StoreError, UsageError
 from llm_do.runtime.record.store.store_writes import Batch, RunEnd
 from llm_do.runtime.session.entries import FunctionEntry
-from llm_do.threads import SqliteStore
+from llm_do.threads import SqliteStore, batch_writer
 from tests.durable.scenarios import effects_of, runtime_for
 from tests.durable.test_resumed_runs import StoppingStore, journal, resumed, store_path
 from tests.support.runs import agent, project_of
-from tests.support.scripted import script
+from tests.support.scripted import call, script
 
 PAGE = Path(__file__).parents[2] / "docs" / "design" / "durable-runs.md"
 
@@ -337,3 +337,36 @@ def test_events_are_heard_though_nothing_follows_them_and_text_after_what_led_to
     asyncio.run(go())
     assert heard[:6] == ["run_started", "call_started", "call_started", "model_request", "text", "text"], heard
     assert heard[-1] == "run_finished"
+
+
+def test_what_a_tool_has_done_is_not_put_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_writer, "PROMPTLY", 3600)
+    kept = asyncio.Event()
+
+    class TellingStore(SqliteStore):
+        async def write(self, batch: Batch) -> None:
+            await super().write(batch)
+            if any(step.done and step.kind == "tool" for step in batch.steps):
+                kept.set()
+
+    async def quick() -> str:
+        """Be quick."""
+        return "quick"
+
+    async def slow() -> str:
+        """Wait for the result of the other."""
+        await asyncio.wait_for(kept.wait(), 10)
+        return "slow"
+
+    async def go() -> RunResult:
+        store = TellingStore(store_path(tmp_path))
+        main = agent("main", script([call("quick"), call("slow")], "done"), tools=["quick", "slow"])
+        project = project_of([main], root=tmp_path, tools={"quick": quick, "slow": slow})
+        runtime = Runtime(project, approvals="approve_all", durable=True, store=store)
+        result = await runtime.execute("go")
+        await runtime.aclose()
+        await store.aclose()
+        return result
+
+    result = asyncio.run(go())
+    assert (result.status, result.errors) == ("completed", [])
