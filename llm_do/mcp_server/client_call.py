@@ -30,11 +30,13 @@ from llm_do.runtime.approval.broker import ApprovalDecision, ApprovalRequest
 from llm_do.runtime.context.user_questions import UserQuestion
 from llm_do.runtime.record.events.event import Event
 from llm_do.runtime.record.events.subscription import Subscription
+from llm_do.runtime.record.redaction import redactor
 from llm_do.runtime.record.results import RunResult
 from llm_do.runtime.runtime import Runtime
 from llm_do.text.json_data import to_json_data
 from llm_do.text.output_text import output_text
 from llm_do.ui.live.event_lines import event_line
+from llm_do.ui.live.shown_events import shown_event
 from llm_do.ui.reports.error_text import paragraph
 
 __all__ = ["ClientCall", "RequestContext"]
@@ -148,7 +150,7 @@ class ClientCall:
     # -- progress
 
     def _on_event(self, event: Event) -> None:
-        line = event_line(event)
+        line = event_line(shown_event(event))
         if line is None:
             return
         if self._lines.full():
@@ -185,7 +187,9 @@ def _failure(error: BaseException, about: Mapping[str, Any] | None = None) -> Ca
         agent_path=known.agent_path if known is not None else None,
         hint=known.hint if known is not None else None,
     )
-    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True, _meta=dict(about or {}))
+    return CallToolResult(
+        content=[TextContent(type="text", text=redactor()(text))], is_error=True, _meta=dict(about or {})
+    )
 
 
 def _about(result: RunResult) -> dict[str, Any]:

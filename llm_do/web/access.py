@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
+from llm_do.runtime.record.redaction import redact_data
 from llm_do.web.requests import BadRequestError
 
 if TYPE_CHECKING:
@@ -67,9 +68,15 @@ def problem(
     headers: Mapping[str, str] | None = None,
     more: Mapping[str, object] | None = None,
 ) -> JSONResponse:
-    """Return an error as every route reports it, with any more fields that it has."""
-    error = {"message": message, "type": "invalid_request_error" if status < 500 else "server_error", **(more or {})}
-    return JSONResponse({"error": error if hint is None else {**error, "hint": hint}}, status, headers)
+    """Return an error as every route reports it, without secrets, with any more fields that it has."""
+    error: dict[str, object] = {
+        "message": message,
+        "type": "invalid_request_error" if status < 500 else "server_error",
+        **(more or {}),
+    }
+    if hint is not None:
+        error["hint"] = hint
+    return JSONResponse({"error": redact_data(error)}, status, headers)
 
 
 class Access:

@@ -18,6 +18,7 @@ from starlette.routing import Route
 from llm_do.errors import InputError, LlmDoError
 from llm_do.runtime.approval.broker import RunApprovalPolicy
 from llm_do.runtime.record.events.event import Event
+from llm_do.runtime.record.redaction import redactor
 from llm_do.runtime.record.results import RunResult, Usage
 from llm_do.runtime.record.run_stream import RunStream
 from llm_do.runtime.runtime import Runtime
@@ -280,7 +281,14 @@ def _usage(usage: Usage) -> dict[str, int]:
 def _problem(result: RunResult) -> dict[str, Any]:
     error = result.error
     message = error.message if isinstance(error, LlmDoError) else f"the run ended early ({result.status})"
-    return {"error": {"message": message, "type": "server_error", "code": result.status, "run_id": result.run_id}}
+    return {
+        "error": {
+            "message": redactor()(message),
+            "type": "server_error",
+            "code": result.status,
+            "run_id": result.run_id,
+        }
+    }
 
 
 def _failed(result: RunResult) -> Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import Any
 
 import pytest
@@ -192,6 +193,28 @@ def test_failures_are_results_that_the_clients_model_can_read() -> None:
     invalid = call(project_of([agent("main", "test", input_model=Order)]), "main", {"count": 2})
     assert invalid.is_error
     assert "item" in text_of(invalid)
+
+
+def test_a_client_gets_errors_and_progress_without_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACME_API_KEY", "tr0ub4dor-and-more")
+
+    def broken() -> str:
+        """Break."""
+        raise RuntimeError(f"no login with {os.environ['ACME_API_KEY']}")
+
+    lines: list[str | None] = []
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        lines.append(message)
+
+    failing = project_of(
+        [agent("main", script([calls("broken")]), tools=["broken"])], tools={"broken": broken}, on_tool_error="raise"
+    )
+    result = call(failing, allow=["broken"], progress=note)
+
+    assert "no login with [redacted ACME_API_KEY]" in text_of(result)
+    assert any("[redacted ACME_API_KEY]" in (line or "") for line in lines)
+    assert not any("tr0ub4dor" in (line or "") for line in [*lines, text_of(result)])
 
 
 def test_what_does_not_exist_and_what_is_withheld_is_refused() -> None:

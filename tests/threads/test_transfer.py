@@ -52,6 +52,30 @@ def test_an_exported_thread_is_imported_unchanged(store: ThreadStore) -> None:
     assert [each.metadata for each in done(store.history(back.head))] == [{"rating": 5}] * 4
 
 
+def test_metadata_is_redacted_as_messages_are_and_a_state_is_exact(
+    store: ThreadStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = "tr0ub4dor-and-more"
+
+    async def copied() -> tuple[ThreadRecord, ThreadRecord]:
+        monkeypatch.delenv("ACME_API_KEY", raising=False)
+        lines = await exported(store)
+        for line in lines[1:]:
+            line["metadata"] = {"note": f"it is {secret}"}
+        lines[0]["state"] = {"note": secret}
+        monkeypatch.setenv("ACME_API_KEY", secret)
+        back = await imported(store, lines)
+        await ConversationManager(store).add_messages("new", [user_text("hello")], metadata={"note": secret})
+        return back, await store.thread("new") or pytest.fail("it is gone")
+
+    back, new = done(copied())
+
+    hidden = "[redacted ACME_API_KEY]"
+    assert back.state == {"note": secret}
+    assert [each.metadata for each in done(store.history(back.head))] == [{"note": f"it is {hidden}"}] * 4
+    assert [each.metadata for each in done(store.history(new.head))] == [{"note": hidden}]
+
+
 def test_a_thread_without_a_state_has_an_empty_one(store: ThreadStore) -> None:
     async def without() -> Any:
         lines = await exported(store)

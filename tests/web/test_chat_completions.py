@@ -12,6 +12,7 @@ import pytest
 from llm_do import Project, Runtime
 from llm_do.runtime.record.events.model_events import RetryEvent, TextDoneEvent, TextEvent
 from llm_do.web.chat_completions import _SentText
+from tests.support.tables import each_row
 from tests.web.served import KEY, Served, serving, write_desk
 
 openai = pytest.importorskip("openai")
@@ -174,3 +175,29 @@ def sent(*steps: str | None, output: str) -> str:
 def test_text_that_comes_again_after_a_retry_is_sent_once(steps: Any, output: str, expected: str) -> None:
     assert sent(*steps, output=output) == expected
     assert json.dumps(expected)
+
+
+@each_row("streams", [False, True])
+def test_an_error_names_no_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, streams: bool) -> None:
+    monkeypatch.setenv("ACME_API_KEY", "tr0ub4dor-and-more")
+    root = write_desk(tmp_path / "desk")
+    (root / "tools.py").write_text(_FAILING, encoding="utf-8")
+    (root / "project.json").write_text(
+        """{"version": 1, "name": "desk", "entry": {"function": "tools.py:fail"}, "allow_cli_input": true,
+ "agent_files": ["shop.agent"], "python_files": ["tools.py"], "model": "script:answers.yaml"}""",
+        encoding="utf-8",
+    )
+    with serving([root]) as found:
+        body = {"model": "fail", "stream": streams, "messages": [{"role": "user", "content": "go"}]}
+        answer = found.http.post("/v1/chat/completions", json=body)
+
+    assert "no login with [redacted ACME_API_KEY]" in answer.text
+    assert "tr0ub4dor" not in answer.text
+
+
+_FAILING = """import os
+
+
+def fail(input, ctx):
+    raise ValueError("no login with " + os.environ["ACME_API_KEY"])
+"""

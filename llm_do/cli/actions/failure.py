@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from llm_do._machine_limits import find_limit
@@ -111,11 +111,15 @@ def print_failure(error: BaseException, *, debug: bool = False) -> int:
 
 def line(error: BaseException, output: str) -> str:
     """What stdout gets of an error: a line of JSON, or nothing if the output is text."""
-    if output == "json":
-        return json.dumps(failed_result(error), ensure_ascii=False) + "\n"
-    if output == "events":
-        return json.dumps(event_record(error), ensure_ascii=False) + "\n"
-    return ""
+    if output not in ("json", "events"):
+        return ""
+    return _data_line(failed_result(error) if output == "json" else event_record(error))
+
+
+def _data_line(data: Mapping[str, Any]) -> str:
+    from llm_do.runtime.record.redaction import redactor
+
+    return f"{redactor()(json.dumps(data, ensure_ascii=False))}\n"
 
 
 def _records(error: BaseException) -> list[ErrorRecord]:
@@ -159,7 +163,7 @@ def print_last_words(output: str, results: Results, description: str, events: Se
     """Print the rest of the output in a process that is about to be killed."""
     if output == "events" and events:
         if events[-1].type not in ("run_finished", "run_failed"):
-            results.write_last(json.dumps(event_record(KeyboardInterrupt(), events), ensure_ascii=False) + "\n")
+            results.write_last(_data_line(event_record(KeyboardInterrupt(), events)))
     elif output == "text":
         print_interruption(description)
     else:

@@ -164,12 +164,15 @@ def _indented(text: str) -> str:
 
 
 def result_line(result: RunResult) -> str:
-    """A result as the line that `--format json` prints."""
+    """A result as the line that `--format json` prints: but for the output, without secrets, as the journal has it."""
+    from llm_do.runtime.record.redaction import redact_data
+
     data = result.to_dict()
     try:
-        text = json.dumps(data, ensure_ascii=False, allow_nan=False)
+        json.dumps(data, allow_nan=False)
     except ValueError:  # a number that JSON doesn't have, somewhere in a message
         from llm_do.text.json_data import to_json_data
 
-        text = json.dumps(to_json_data(data), ensure_ascii=False)
-    return f"{text}\n"
+        data = to_json_data(data)
+    clean = {**redact_data({**data, "output": None}), "output": data["output"]}
+    return f"{json.dumps({name: clean[name] for name in data}, ensure_ascii=False)}\n"

@@ -24,6 +24,7 @@ from llm_do.runtime.record.events.event import Event
 from llm_do.runtime.record.events.model_events import TextDoneEvent
 from llm_do.runtime.record.events.run_events import RunStartedEvent
 from llm_do.runtime.record.events.subscription import Subscription
+from llm_do.runtime.record.redaction import redactor
 from llm_do.runtime.runtime import Runtime
 from llm_do.runtime.session.runtime_config import RuntimeConfig
 from llm_do.text.json_data import to_json_data
@@ -219,7 +220,8 @@ class Session:
         if self._streams_events and not self._results.closed:
             self.events_to_close = (event,) if event.type == "run_started" else (*self.events_to_close[:1], event)
             try:
-                self._results.write(json.dumps(to_json_data(event.to_dict()), ensure_ascii=False) + "\n")
+                line = json.dumps(to_json_data(event.to_dict()), ensure_ascii=False)
+                self._results.write(f"{redactor()(line)}\n")
             except StoreError as error:
                 self._write_error = error
             if self._results.closed:

@@ -249,8 +249,11 @@ class Capture:
 def warn(text: str) -> None:
     """Write lines to stderr, folded between words on a terminal, of which they can change nothing but colours.
 
-    Commands in them find this command's project.
+    Commands in them find this command's project, and secrets are redacted.
     """
+    from llm_do.runtime.record.redaction import redactor
+
+    text = redactor()(text)
     if "`llm-do " in text:
         from llm_do.cli.process.named_commands import complete_commands
 

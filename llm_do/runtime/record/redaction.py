@@ -1,6 +1,7 @@
-"""Secrets taken out of everything that is written or sent: the journal, artifacts, telemetry, recordings for tests.
+"""Secrets taken out of what is written, sent or shown: the journal, artifacts, telemetry, recordings, lines and errors.
 
-What a model or a person is shown isn't changed.
+Three things are exact: what a model reads, the call that a person is asked to approve, and the output of a run. Python
+code that runs a project gets its events, results and exceptions as they are.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import unquote
 
 from llm_do.policy.secrets import is_secret_value
@@ -21,7 +22,7 @@ from llm_do.text.large_data.replacement import PIECE, replace_matches
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-__all__ = ["RedactedFile", "Redactor", "protect_values", "redactor"]
+__all__ = ["RedactedFile", "Redactor", "protect_values", "redact_data", "redactor"]
 
 _SECRET_NAME = re.compile(
     r"(?:^|_)(?:KEY|APIKEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|CREDENTIALS|PAT)(?:$|_)|_DSN$"
@@ -171,6 +172,18 @@ def _current_redactor() -> Redactor:
     # Looked up one by one: another thread may remove a variable in the meantime.
     all_now = (*((name, os.environ.get(name)) for name in os.environ), *tuple(_protected))
     return _redactor(tuple((name, value) for name, value in all_now if value is not None and _secrets(name, value)))
+
+
+def redact_data(data: Any) -> Any:
+    """Return JSON data without secrets; the data itself if it has none.
+
+    Example:
+        >>> redact_data({"headers": {"Authorization": "Bearer abcdef"}, "tries": 2})
+        {'headers': {'Authorization': '[redacted]'}, 'tries': 2}
+    """
+    text = json.dumps(data, ensure_ascii=False)
+    clean = redactor()(text)
+    return data if clean == text else json.loads(clean)
 
 
 class RedactedFile(io.RawIOBase):

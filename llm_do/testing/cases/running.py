@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from llm_do._startup.frozen import frozen
 from llm_do.concurrency.event_loops import run_blocking
 from llm_do.errors import LlmDoError, ModelUnavailableError, ProviderError, ReplayError, UsageError
+from llm_do.runtime.record.redaction import redact_data
 from llm_do.runtime.record.results import Usage
 from llm_do.testing.cases.expectations import Ran, check_run, miss_failure
 from llm_do.testing.cases.offline_transport import OfflineTransport, is_scripted
@@ -107,7 +108,7 @@ def run_case(project: Path, case: Case, plan: Plan) -> CaseRun:
         output=shown.ran.output if shown.ran is not None else None,
     )
     return CaseRun(
-        result,
+        CaseResult.from_dict(redact_data(result.to_dict())),  # a report is a file that others read
         any(each.misses for each in attempts),
         sum(each.recorded for each in attempts),
         any(each.provider_failed for each in attempts),

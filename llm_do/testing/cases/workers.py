@@ -22,6 +22,7 @@ from typing import Any
 
 from llm_do._startup.frozen import frozen
 from llm_do.concurrency.temporary_folders import temporary_folder
+from llm_do.runtime.record.redaction import redactor
 from llm_do.testing.cases.case import Case, Plan
 from llm_do.testing.cases.results import CaseResult, Failure
 from llm_do.testing.cases.running import CaseRun, run_case
@@ -186,7 +187,7 @@ def _with_printed(result: CaseResult, printed: Path) -> CaseResult:
     if not text or not result.failures:
         return result
     first, *others = result.failures
-    lines = ["printed:", *(f"  {line}" for line in text.splitlines())]
+    lines = ["printed:", *(f"  {line}" for line in redactor()(text).splitlines())]
     block = "\n".join([*([first.block] if first.block else []), *lines])
     return replace(result, failures=(replace(first, block=block), *others))
 

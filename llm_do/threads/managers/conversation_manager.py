@@ -84,7 +84,7 @@ class ConversationManager:
         Args:
             thread_id: The thread.
             messages: PydanticAI's messages, those of `llm_do.messages`, or dicts in OpenAI's format.
-            metadata: JSON data to store with each message.
+            metadata: JSON data to store with each message; secrets are redacted, as in messages.
 
         Returns:
             The ids of the new messages.
@@ -97,7 +97,7 @@ class ConversationManager:
         history = as_history(messages)
         redact = redactor()
         try:
-            metadata_text = state_text(metadata, "a message") if metadata else None
+            metadata_text = redact(state_text(metadata, "a message")) if metadata else None
         except ToolError as error:
             raise UsageError("the metadata of messages isn't JSON data", hint=error.hint) from error
         while True:

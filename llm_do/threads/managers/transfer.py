@@ -116,7 +116,7 @@ def _messages(records: Sequence[tuple[int, dict[str, Any]]], source: str) -> tup
             raise UsageError(error.message, file=source, line=number, hint=_HINT) from error
         at = _timestamp(record.get("time"), "time", source, number)
         metadata = _mapping(record.get("metadata"), "metadata", source, number)
-        metadata_text = json.dumps(metadata) if metadata else None
+        metadata_text = redact(json.dumps(metadata)) if metadata else None
         parent = rows[-1].id if rows else None
         rows.append(MessageRow(new_id(), parent, len(rows), at, message_text(message, redact), metadata_text))
         messages.append(message)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from llm_do.runtime.record.redaction import redactor
 from llm_do.text.sanitizer import sanitize
 from llm_do.ui.live.block import Block
 from llm_do.ui.terminal.folding import fold_lines
@@ -211,7 +212,7 @@ def _places(kind: FailureKind) -> str:
 
 
 def _error_text(kind: FailureKind) -> str:
-    text = sanitize(" ".join(kind.error.message.split()))
+    text = sanitize(redactor()(" ".join(kind.error.message.split())))
     return f"{text[:LONGEST]}…" if len(text) > LONGEST else text
 
 

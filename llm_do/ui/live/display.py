@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 from llm_do.runtime.record.events.event import Event
 from llm_do.runtime.record.events.model_events import RetryEvent, TextDoneEvent, TextEvent, ThinkingEvent
 from llm_do.runtime.record.events.run_events import WarningEvent
+from llm_do.runtime.record.redaction import redactor
 from llm_do.text.sanitizer import sanitize
 from llm_do.ui.live.event_lines import event_line, warning_line
+from llm_do.ui.live.shown_events import shown_event
 from llm_do.ui.terminal.screen import terminal_columns
 from llm_do.ui.terminal.size import terminal_size
 
@@ -59,6 +61,9 @@ class Display:
 
     def on_event(self, event: Event) -> None:
         """Show an event, if the verbosity asks for it."""
+        if self._live is None and self._verbosity < (0 if isinstance(event, WarningEvent) else 1):
+            return
+        event = shown_event(event)
         if self._live is not None:
             text = self._live.take(event)
             if text:
@@ -67,11 +72,10 @@ class Display:
                 self._live.tick(soon=isinstance(event, TextEvent))
             return
         if isinstance(event, WarningEvent):
-            if self._verbosity >= 0:
-                self.line(warning_line(event))
+            self.line(warning_line(event))
         elif self._verbosity >= 2 and isinstance(event, TextEvent | TextDoneEvent | ThinkingEvent):
             self._text(event)
-        elif self._verbosity >= 1:
+        else:
             if isinstance(event, RetryEvent):
                 self._streamed.discard(event.call_id)
             line = event_line(event)
@@ -79,7 +83,8 @@ class Display:
                 self.line(line)
 
     def line(self, text: str) -> None:
-        """Show one line, sanitized already; it is folded if the terminal is too narrow."""
+        """Show one line, sanitized already, without its secrets; it is folded if the terminal is too narrow."""
+        text = redactor()(text)
         self._before_other()
         # With a live tree, stderr is a pipe that the display itself reads.
         columns = terminal_columns() if self._live is None else self._live.columns
@@ -118,7 +123,7 @@ class Display:
         """Remove the tree: the run has ended."""
         self._close()
         if self._live is not None:
-            left = self._live.rest(output)
+            left = self._live.rest(None if output is None else redactor()(output))
             self._live.clear()
             if left:
                 self._write(left)

@@ -60,16 +60,18 @@ def line_of_result(ordinal: int, result: RunResult) -> Line:
 def _line(ordinal: int, result: Mapping[str, Any]) -> Line:
     """A result as a line: of what is the same in every attempt, so that it doesn't show what was interrupted."""
     from llm_do.durable.input_runs import denial
+    from llm_do.runtime.record.redaction import redact_data
     from llm_do.runtime.record.results import ErrorRecord
 
     status, output, error = result["status"], result["output"], None
     data: dict[str, Any] = {"line": ordinal, "status": status}
     if output is not None or status == "completed":
         data["output"] = output
+    denials = result["denials"]
     if status != "completed":
-        data["error"] = result["error"] or denial(status, [each["reason"] for each in result["denials"]]).to_dict()
+        data["error"] = redact_data(result["error"] or denial(status, [each["reason"] for each in denials]).to_dict())
         error = ErrorRecord(**data["error"])
-    needed = tuple(dict(each["needed"]) for each in result["denials"] if each.get("needed") is not None)
+    needed = tuple(redact_data(dict(each["needed"])) for each in denials if each.get("needed") is not None)
     if needed:
         data["needed"] = needed
     return Line(f"{json.dumps(data, ensure_ascii=False)}\n", error, needed)
