@@ -1,4 +1,4 @@
-"""Suppressing warnings of libraries about things that llm-do does on purpose."""
+"""Python warnings: those of libraries that are suppressed, and our own, which name the line of the caller's code."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import warnings
 from itertools import takewhile
 
-__all__ = ["suppress_warning"]
+__all__ = ["suppress_warning", "warn_caller"]
 
 
 def suppress_warning(message: str | re.Pattern[str], category: type[Warning]) -> None:
@@ -28,3 +28,21 @@ def suppress_warning(message: str | re.Pattern[str], category: type[Warning]) ->
 
 _MADE: set[object] = set()
 """The filters that `suppress_warning` makes."""
+
+
+def warn_caller(message: str) -> None:
+    """Warn of something in the code that called the package, with the line of the call.
+
+    Args:
+        message: The warning.
+    """
+    import asyncio
+    from inspect import currentframe
+    from pathlib import Path
+
+    # Frames that a caller doesn't know: those of the package, and of the event loop that it starts.
+    between = tuple(f"{Path(file).parent}/" for file in (__file__, asyncio.__file__))
+    level, frame = 1, currentframe()
+    while frame is not None and frame.f_code.co_filename.startswith(between):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, UserWarning, stacklevel=level)

@@ -18,6 +18,13 @@ def _builtin_factory() -> None:
     BUILTIN_FACTORY.provide(builtin_factory)
 
 
+def _find_idle_pattern() -> None:
+    from llm_do.linker.checks.rule_checks import find_idle_pattern
+    from llm_do.runtime.session.option_checks import FIND_IDLE_PATTERN
+
+    FIND_IDLE_PATTERN.provide(find_idle_pattern)
+
+
 def _find_skills() -> None:
     from llm_do.linker.sources.skill_folders import find_skills
     from llm_do.project.skill import FIND_SKILLS
@@ -70,6 +77,7 @@ def _compactor() -> None:
 FILLERS: Mapping[str, Callable[[], None]] = {
     "builtin_factory": _builtin_factory,
     "compactor": _compactor,
+    "find_idle_pattern": _find_idle_pattern,
     "find_skills": _find_skills,
     "link": _link,
     "map_inputs": _map_inputs,

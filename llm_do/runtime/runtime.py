@@ -48,8 +48,8 @@ class Runtime(ProjectSession):
         options: The keys of `RuntimeOptions`, by name.
 
     Raises:
-        UsageError: A pattern in `allow` or `deny` or a limit is invalid, or `config` is combined with options.
-        ValueError: `approvals` is not one of the values listed.
+        UsageError: A pattern in `allow` or `deny`, a limit or `approvals` is invalid, or `config` is combined with
+            options.
 
     Example:
         >>> project = Project.load("examples/greeter")
@@ -156,6 +156,7 @@ class Runtime(ProjectSession):
             2
         """
         check_inputs(inputs)
+        self.check_patterns()
         return MAP_INPUTS.get()(
             self,
             inputs,
@@ -296,6 +297,8 @@ class Runtime(ProjectSession):
         check_id("user", user_id)
         history = continue_history(messages, execution_context)
         before = execution_context or ExecutionContext()
+        if entry is None or isinstance(entry, str):  # an entry that is passed may have tools that aren't registered
+            self.check_patterns()
         run_id, deps = options.get("run_id"), options.get("deps")
         check_id("run", run_id)
         if run_id is not None and self.config.durable and await find_run(self, run_id) is not None:

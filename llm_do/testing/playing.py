@@ -24,8 +24,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast, get_args
 
 from llm_do.errors import UsageError
+from llm_do.runtime.session.option_checks import warn_of_idle_patterns
 from llm_do.runtime.session.run_options import EntryOptions, PlayOptions, check_options
 from llm_do.testing.played_runs import Played, PlayedTwice, Question, tool_runs
+from llm_do.text.words import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,10 +105,11 @@ def play(
     Raises:
         LinkError: The project doesn't link.
         InputError: The input doesn't fit.
-        UsageError: `project` is something else, or the cassette can't be read or written.
+        UsageError: `project` is something else, `approvals` has an invalid answer, or the cassette can't be read or
+            written.
         ReplayError: With `replay`: the replay isn't what the run was; `difference` says what isn't the same.
-        ValueError: `approvals` has an invalid answer, a conversation has no inputs, `answers` are combined with
-            `model` or `cassette`, or `replay` with `record_cassette` or `record`.
+        ValueError: A conversation has no inputs, `answers` are combined with `model` or `cassette`, or `replay` with
+            `record_cassette` or `record`.
         TypeError: An option is unknown.
 
     Example:
@@ -187,6 +190,8 @@ def play_twice(
     if not inputs:
         raise ValueError("a conversation needs at least one input")
     linked = _linked(project, options.get("env_file"))
+    named = [("approvals", name) for name in approvals] if isinstance(approvals, Mapping) else []
+    warn_of_idle_patterns([*named, *(("recorded_tools", name) for name in recorded_tools or ())], linked)
     approver = _Approver(approvals)
     has_state = thread_id is not None or user_id is not None
     if options.get("store") is None and (has_state or replays is not None or options.get("record") is not True):
@@ -338,7 +343,11 @@ def _check_answers(approvals: Mapping[str, Answer] | str) -> None:
     by_tool = isinstance(approvals, Mapping)
     for answer in approvals.values() if isinstance(approvals, Mapping) else (approvals,):
         if answer not in get_args(Answer) and (by_tool or answer not in get_args(ApprovalMode)):
-            raise ValueError(f"{answer!r} is not an answer; answers are {', '.join(get_args(Answer))}")
+            accepted = (*get_args(Answer), *(() if by_tool else get_args(ApprovalMode)))
+            raise UsageError(
+                f"{answer!r} is not an answer",
+                hint=did_you_mean(answer, accepted) or f"Answers are {', '.join(accepted)}.",
+            )
 
 
 def _script_path(

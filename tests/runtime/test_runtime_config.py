@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, get_args
 
 import pytest
 
-from llm_do import AgentSpec, Runtime, RuntimeConfig, UsageError, run
+from llm_do import AgentSpec, Project, Runtime, RuntimeConfig, UsageError, run
 from llm_do.formats.parts.limits import RuntimeFile
 from llm_do.linker.sources.conversion import runtime_settings
 from llm_do.project.project import Overrides, RecordSettings, RuntimeSettings
@@ -114,6 +115,47 @@ def test_agents_that_code_passes_or_a_run_may_create_can_be_named() -> None:
     assert Runtime(nested, allow=["main/**:send", "main/*/critic:send", "main/2/critic:send", "main/late*/critic:send"])
     assert Runtime(project_of([maker]), deny=["later/made:send"])
     assert Runtime(project_of([maker]), models={"made": "test"}, deny=["made:send"])
+
+
+@each_row("option, pattern", [(name, text) for name in ("allow", "deny") for text in ("slwo", "main:slwo(text=x)")])
+def test_a_pattern_that_names_no_tool_is_a_warning_on_the_line_of_the_run(option: str, pattern: str) -> None:
+    runtime = Runtime(slow_project(), **{option: [pattern, "slow"]})  # type: ignore[arg-type]
+
+    with pytest.warns(UserWarning, match="can't match") as warned:
+        runtime.run_sync("go")
+    runtime.run_sync("go")
+
+    [warning] = warned
+    assert str(warning.message) == (f"{option}: {pattern} can't match: no agent has such a tool; did you mean `slow`?")
+    assert warning.filename == __file__
+
+
+def test_patterns_that_may_match_are_no_warning() -> None:
+    """Of globs, built-in tools, tools that come before the run, and of agents that are made in it."""
+    patterns = ["sl*", "s[l]ow", "shell(rm *)", "slow(x)", "server_*", "later"]
+    runtime = Runtime(slow_project(), deny=patterns)
+    runtime.register_tools({"later": slow})
+    runtime.register_agents({"late": agent("late", "test", tools=["later"])})
+    assert runtime.run_sync("go").status == "completed"
+
+    maker = agent("maker", "test", toolsets=["todo", "dynamic_agents"], tools=["slow"])
+    makers = project_of([maker], tools={"slow": slow})
+    assert Runtime(makers, approvals="reject_all", deny=["slwo"], max_steps=3).run_sync("go")
+
+
+def test_the_inputs_of_a_batch_are_run_with_patterns_that_are_compared(tmp_path: Path) -> None:
+    runtime = Runtime(slow_project(), deny=["slwo"], store=tmp_path / "state.db")
+    with pytest.warns(UserWarning, match="deny: slwo can't match"):
+        runtime.map(["a"])
+
+
+def slow(text: str = "") -> str:
+    """Take long."""
+    return text
+
+
+def slow_project() -> Project:
+    return project_of([agent("main", "test", tools=["slow"])], tools={"slow": slow})
 
 
 def test_a_run_that_is_resumed_without_an_agent_is_resumed_without_its_options() -> None:

@@ -233,7 +233,8 @@ def test_run_accepts_session_options_and_run_options() -> None:
     assert {*RuntimeOptions.__annotations__, *EntryOptions.__annotations__, "provider"} == set(
         RunOptions.__annotations__
     )
-    result = run.sync("examples/greeter", "x", model="test", entry="main", allow=["send"], max_depth=2, record=False)
+    allow = ["read_file"]
+    result = run.sync("examples/greeter", "x", model="test", entry="main", allow=allow, max_depth=2, record=False)
     assert result.status == "completed"
 
 

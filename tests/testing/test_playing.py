@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_do import InputError, LinkError
+from llm_do import InputError, LinkError, UsageError
 from llm_do.testing import Question, play
 from llm_do.threads import ConversationManager, memory_store
 from tests.support.tables import each_row
@@ -94,10 +94,9 @@ def test_an_early_end_is_a_status_and_invalid_arguments_an_exception(root: Path)
 
 @pytest.mark.parametrize("approvals", ["allow", {"send": "allow"}, {"send": "approve_all"}])
 def test_an_invalid_answer_is_refused_before_anything_runs(root: Path, approvals: object) -> None:
-    with pytest.raises(
-        ValueError, match="is not an answer; answers are once, all, session, always, deny, abort, unanswered"
-    ):
+    with pytest.raises(UsageError, match="is not an answer") as error:
         play(root, "x", answers=[calls("send", to="ann"), {"text": "over"}], approvals=approvals)  # type: ignore[arg-type]
+    assert "Answers are once, all, session, always, deny, abort, unanswered" in str(error.value.hint)
 
 
 SAYS = """---
@@ -199,6 +198,15 @@ def test_an_invalid_input_in_the_middle_raises(talking: Path) -> None:
 def test_an_unknown_option_is_reported_before_anything_is_loaded(option: str, message: str) -> None:
     with pytest.raises(TypeError, match=re.escape(message)):
         play("nowhere", "x", **{option: 1})
+
+
+def test_a_name_that_no_tool_has_is_a_warning(root: Path) -> None:
+    answers = [calls("send", to="ann"), {"text": "over"}]
+
+    with pytest.warns(UserWarning, match="approvals: sned can't match: no agent has such a tool; did you mean `send`"):
+        assert play(root, "x", answers=answers, approvals={"sned": "once"}).denied == ["send"]
+    with pytest.warns(UserWarning, match="recorded_tools: sned can't match"):
+        play(root, "x", model="test", cassette=root / "c.json", record_cassette=True, recorded_tools=["sned", "s*"])
 
 
 def test_answers_that_no_model_would_use_are_refused(root: Path) -> None:

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, get_args
 
 from llm_do._startup.frozen import frozen
 from llm_do.concurrency.run_end import reraise_if_cancelled
 from llm_do.concurrency.worker_threads import call_function
+from llm_do.errors import UsageError
 from llm_do.policy.values import Decision, ToolCallInfo
 from llm_do.text.exception_text import exception_text
+from llm_do.text.words import did_you_mean
 
 __all__ = [
     "ALL_ANSWERS",
@@ -36,6 +38,8 @@ Answer = Literal["once", "all", "session", "always", "deny", "abort", "unanswere
 or say that no one could be asked."""
 
 ALL_ANSWERS: tuple[Answer, ...] = get_args(Answer)
+
+_MODES: tuple[ApprovalMode, ...] = get_args(ApprovalMode)
 
 _LASTING = ("session", "always")
 
@@ -131,7 +135,7 @@ class RunApprovalPolicy:
             person can hold for another.
 
     Raises:
-        ValueError: `answers` contains something that isn't an answer.
+        UsageError: There is no such mode, or `answers` contains something that isn't an answer.
 
     Example:
         >>> RunApprovalPolicy(answers=("once", "always", "deny"), remember=False).accepted
@@ -145,10 +149,16 @@ class RunApprovalPolicy:
     remember: bool = True
 
     def __post_init__(self) -> None:
+        if self.mode not in _MODES:
+            raise UsageError(
+                f"the mode of approvals must be {_one_of(_MODES)}, not {self.mode!r}", hint=_hint(self.mode, _MODES)
+            )
         unknown = sorted(map(repr, set(self.answers) - set(ALL_ANSWERS)))
         if isinstance(self.answers, str) or unknown:
             shown = repr(self.answers) if isinstance(self.answers, str) else ", ".join(unknown)
-            raise ValueError(f"answers are {', '.join(ALL_ANSWERS)}, not {shown}")
+            raise UsageError(
+                f"answers are {', '.join(ALL_ANSWERS)}, not {shown}", hint="Pass a collection of some of these."
+            )
 
     @property
     def accepted(self) -> tuple[Answer, ...]:
@@ -160,15 +170,27 @@ class RunApprovalPolicy:
         """The policy that `approvals=` stands for: a mode, a callback, or a policy.
 
         Raises:
-            ValueError: It is none of these.
+            UsageError: It is none of these.
         """
         if isinstance(approvals, RunApprovalPolicy):
             return approvals
         if callable(approvals):
             return cls("prompt", approvals)
-        if approvals in ("prompt", "approve_all", "reject_all"):
+        if approvals in _MODES:
             return cls(approvals)
-        raise ValueError(f"approvals must be 'prompt', 'approve_all', 'reject_all' or a callback, not {approvals!r}")
+        raise UsageError(
+            f"approvals must be {_one_of(_MODES)}, a callback or a RunApprovalPolicy, not {approvals!r}",
+            hint=_hint(approvals, _MODES),
+        )
+
+
+def _one_of(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names))
+
+
+def _hint(value: object, modes: Sequence[str]) -> str:
+    near = did_you_mean(value, modes) if isinstance(value, str) else None
+    return near or "In mode 'prompt' the callback is asked; without a callback, a call that needs approval is denied."
 
 
 @frozen

@@ -3,21 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from llm_do._extensions import ExtensionPoint
+from llm_do._warnings import warn_caller
 from llm_do.errors import UsageError
 from llm_do.formats.parts.least_counts import LEAST
 from llm_do.policy.pattern import PatternError, parse_pattern
 from llm_do.policy.rules import option_text
-from llm_do.project.flow_spec import CallPathNames, creates_agents, every_agent
+from llm_do.project.flow_spec import CallPathNames, creates_agents, every_agent, listed_names
 from llm_do.project.project import Project, RecordSettings
+from llm_do.project.tools.builtin_toolsets import BUILTINS
 from llm_do.text.words import did_you_mean
 
 if TYPE_CHECKING:
+    from llm_do.project.registry import Registered
     from llm_do.runtime.session.runtime_config import RuntimeConfig
 
-__all__ = ["check_agent_names", "check_kinds", "check_limits", "known_agents_only"]
+__all__ = [
+    "FIND_IDLE_PATTERN",
+    "FindIdlePattern",
+    "check_agent_names",
+    "check_kinds",
+    "check_limits",
+    "known_agents_only",
+    "warn_of_idle_patterns",
+]
+
+
+class FindIdlePattern(Protocol):
+    """Explains why no call of a project can match a pattern; `broadly` is how a rule that denies is matched."""
+
+    def __call__(self, text: str, project: Project, *, broadly: bool = False) -> str | None: ...
+
+
+FIND_IDLE_PATTERN: ExtensionPoint[FindIdlePattern] = ExtensionPoint("find_idle_pattern")
+"""What the linker knows of a project's tools."""
 
 _OF_RECORD = ("keep_days", "max_mb")
 """Counts that are settings of `record_settings`."""
@@ -99,6 +122,36 @@ def check_agent_names(config: RuntimeConfig, project: Project) -> None:
         f"{what}, and the project has no such agent",
         hint=did_you_mean(name, known.agents) or f"Its agents are {', '.join(known.agents) or 'none'}.",
     )
+
+
+def warn_of_idle_patterns(
+    patterns: Iterable[tuple[str, str]], project: Project, registry: Mapping[str, Registered] | None = None
+) -> None:
+    """Warn of patterns that no call can match: a misspelt name would allow or deny nothing, silently.
+
+    Nothing is said of the tools of built-in toolsets: a program may deny `shell` whatever it runs. What agents can do
+    that are made in a run isn't known, and neither is what a toolset has that a run looks up in installed packages.
+
+    Args:
+        patterns: Each pattern after the name of its option.
+        project: The project.
+        registry: The names that can be called, if they are more than the project's.
+    """
+    names = project.registry if registry is None else registry
+    listed = {name for spec, _ in every_agent(names) for name in listed_names(spec)}
+    if creates_agents(names) or not all(name in names or name in BUILTINS for name in listed):
+        return
+    for option, text in patterns:
+        try:
+            literal = parse_pattern(text).tool.literal
+        except PatternError:  # which is an error of its own
+            continue
+        if literal is None or literal in names or any(literal in tools for tools in BUILTINS.values()):
+            continue
+        known = project if names is project.registry else replace(project, registry=names)
+        fault = FIND_IDLE_PATTERN.get()(text, known, broadly=option == "deny")
+        if fault is not None:
+            warn_caller(f"{option}: {fault}")
 
 
 def known_agents_only(options: Mapping[str, Any], project: Project) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from llm_do.runtime.record.events.event import EVENT_TYPES, Event
 from llm_do.runtime.record.events.subscription import Subscription
 from llm_do.runtime.record.project_variables import file_variables
 from llm_do.runtime.record.results import Usage
+from llm_do.runtime.session.option_checks import warn_of_idle_patterns
 from llm_do.runtime.session.run_options import RuntimeOptions, check_options
 from llm_do.runtime.session.runtime_config import RuntimeConfig, patterns_of, policy_of, session_config
 from llm_do.text.words import did_you_mean
@@ -64,6 +65,9 @@ class ProjectSession:
             )
         self.project = project
         self.config = session_config(project, config, options)
+        self._unchecked = [(name, text) for name in ("allow", "deny") for text in getattr(self.config, name)]
+        if config is not None:  # whoever made it has compared the names, as the command line does, or doesn't want to
+            self._unchecked.clear()
         if self.config.frozen:
             _check_packages(project)
         self.registry = project.registry
@@ -134,6 +138,12 @@ class ProjectSession:
         self.builder = AgentBuilder(self.project, self.registry)
 
     # -- events
+
+    def check_patterns(self) -> None:
+        """Warn, at the first run, of patterns in `allow` and `deny` that match nothing that is registered by then."""
+        patterns, self._unchecked = self._unchecked, []
+        if patterns:
+            warn_of_idle_patterns(patterns, self.project, self.registry)
 
     def on(
         self,

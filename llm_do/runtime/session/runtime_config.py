@@ -132,9 +132,8 @@ class RuntimeConfig:
             project: The project.
 
         Raises:
-            UsageError: A limit is out of range, a value is of a type that the option doesn't take, or an option names
-                an agent that the project doesn't have.
-            ValueError: `approvals` is not a known mode or answer.
+            UsageError: A limit is out of range, a value is none that the option takes, or an option names an agent that
+                the project doesn't have.
         """
         options: dict[str, Any] = {name: value for name, value in changes.items() if value is not None}
         check_limits(options)

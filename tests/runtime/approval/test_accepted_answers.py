@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from llm_do import ApprovalDecision, RunApprovalPolicy
+from llm_do import ApprovalDecision, RunApprovalPolicy, UsageError
 from tests.runtime.approval.letters import RAN, sender
 from tests.support.runs import Answers, carry_out, runtime_of
 from tests.support.scripted import call
@@ -42,5 +42,5 @@ def test_a_request_lists_the_answers_that_are_accepted() -> None:
 
 @pytest.mark.parametrize("answers", ["once", ["once", "yes"]])
 def test_answers_that_do_not_exist_are_an_error(answers: Any) -> None:
-    with pytest.raises(ValueError, match="answers are once, all, session"):
+    with pytest.raises(UsageError, match="answers are once, all, session"):
         RunApprovalPolicy(answers=answers)

@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from llm_do import AbortedError, ApprovalDecision, LoopError, PermissionDeniedError, RunApprovalPolicy, Runtime
+from llm_do import (
+    AbortedError,
+    ApprovalDecision,
+    LoopError,
+    PermissionDeniedError,
+    RunApprovalPolicy,
+    Runtime,
+    UsageError,
+)
 from tests.runtime.approval.letters import RAN, send, sender
 from tests.support.history import results_of, strict
 from tests.support.runs import Answers, agent, carry_out, heard, project_of, runtime_of
@@ -88,8 +96,17 @@ def test_the_projects_mode_is_the_default() -> None:
 
 @pytest.mark.parametrize("nonsense", ["always", 3, ["approve_all"]])
 def test_an_unknown_mode_is_an_error(nonsense: Any) -> None:
-    with pytest.raises(ValueError, match="approvals must be"):
+    with pytest.raises(UsageError, match="approvals must be 'prompt', 'approve_all', 'reject_all', a callback or"):
         Runtime(project_of([sender()]), approvals=nonsense)
+
+
+def test_a_misspelt_mode_is_an_error_with_the_right_one() -> None:
+    with pytest.raises(UsageError) as error:
+        Runtime(project_of([sender()]), approvals="aprove_all")  # type: ignore[arg-type]
+    assert error.value.hint == "did you mean `approve_all`?"
+
+    with pytest.raises(UsageError, match="the mode of approvals must be 'prompt', 'approve_all', 'reject_all'"):
+        RunApprovalPolicy("aprove_all")  # type: ignore[arg-type]
 
 
 def test_allow_and_deny_patterns_of_the_session() -> None:
