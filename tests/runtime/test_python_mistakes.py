@@ -71,7 +71,11 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a negative timeout": (lambda: mistaken(tool_timeout=-1), UsageError, "tool_timeout must be a number of seconds"),
     "a number as a model": (lambda: session(model=3), UsageError, "model must be the name of a model, .*, not 3"),
     "no models": (lambda: session(model=[]), UsageError, "model must be the name of a model, a list of names .*, not"),
-    "a number in models": (lambda: session(models={"a": 3}), UsageError, "models must be names of models by names of"),
+    "a number in models": (
+        lambda: session(models={"a": 3}),
+        UsageError,
+        "models must be models by names of agents",
+    ),
     "a number as a store": (lambda: session(store=3), UsageError, "store must be a ThreadStore, .* or a URL, not 3"),
     "a dict as a store": (lambda: session(store={}), UsageError, "store must be a ThreadStore"),
     "a path as a transport": (lambda: session(transport="x"), UsageError, "transport must be a Transport, not 'x'"),

@@ -8,6 +8,8 @@ from types import SimpleNamespace
 from typing import Any, get_args
 
 import pytest
+from pydantic_ai.messages import ModelResponse, TextPart
+from pydantic_ai.models.function import FunctionModel
 
 from llm_do import AgentSpec, Project, Runtime, RuntimeConfig, UsageError, run
 from llm_do.formats.parts.limits import RuntimeFile
@@ -16,6 +18,7 @@ from llm_do.project.project import Overrides, RecordSettings, RuntimeSettings
 from llm_do.runtime.session.durable_runs import options_as_begun
 from llm_do.runtime.session.run_options import Option, RunOptions, RuntimeOptions
 from llm_do.runtime.session.runtime_config import ConfigOptions
+from llm_do.testing import play
 from tests.support.history import results_of
 from tests.support.runs import agent, carry_out, project_of
 from tests.support.scripted import call, script
@@ -156,6 +159,24 @@ def slow(text: str = "") -> str:
 
 def slow_project() -> Project:
     return project_of([agent("main", "test", tools=["slow"])], tools={"slow": slow})
+
+
+@each_row("everyone", [None, "test", FunctionModel(lambda _, __: ModelResponse([TextPart("everyone's")]))])
+def test_the_model_of_one_agent_may_be_an_object(everyone: Any) -> None:
+    own = FunctionModel(lambda _, __: ModelResponse([TextPart("its own")]))
+    both = project_of([agent("main", "test"), agent("other", "test")])
+    runtime = Runtime(both, model=everyone, models={"main": own})
+
+    assert runtime.run_sync("go").output == "its own"
+    assert runtime.run_sync("go", entry="other").output != "its own"
+    assert runtime.config.kept_options["models"] == {}
+    assert play(both, "go", models={"main": own}).output == "its own"
+    assert run.sync(AgentSpec("main"), "go", models={"main": own}).output == "its own"
+
+
+def test_the_model_of_one_agent_is_not_a_list() -> None:
+    with pytest.raises(UsageError, match="models must be models by names of agents, each a name or a PydanticAI model"):
+        Runtime(project(), models={"main": ["test"]})  # type: ignore[dict-item]
 
 
 def test_a_run_that_is_resumed_without_an_agent_is_resumed_without_its_options() -> None:

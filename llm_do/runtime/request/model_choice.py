@@ -39,10 +39,11 @@ def model_for(
     own = of_thread or spec.model
     if (stand_in := _stand_in(session, spec, own)) is not None:
         return stand_in
-    model = config.model if isinstance(config.model, Model) and spec.name not in config.models else own
+    of_agent = config.models.get(spec.name)
+    model = next((each for each in (of_agent, None if of_agent else config.model) if isinstance(each, Model)), own)
     if isinstance(model, Model):
         return EngineModel(model)
-    override = ModelOverride(_as_names(config.model), config.models)
+    override = ModelOverride(_as_names(config.model), config.named_models)
     try:
         return _by_name(session, built, model, override)
     except ModelUnavailableError as error:

@@ -200,9 +200,13 @@ def _is_model(value: object) -> bool:
     return isinstance(value, Model)
 
 
-def _are_names(value: object) -> bool:
-    return isinstance(value, Mapping) and all(
-        isinstance(each, str) for pair in cast("Mapping[object, object]", value).items() for each in pair
+def _are_models(value: object) -> bool:
+    if not isinstance(value, Mapping):
+        return False
+    items = cast("Mapping[object, object]", value).items()
+    return all(
+        isinstance(agent, str) and (isinstance(model, str) or (not _is_data(model) and _is_model(model)))
+        for agent, model in items
     )
 
 
@@ -216,7 +220,7 @@ def _is_data(value: object) -> bool:
 
 _KINDS: dict[str, Callable[[object], bool]] = {
     "model": _is_model,
-    "models": _are_names,
+    "models": _are_models,
     "store": _is_store,
     "transport": lambda value: not _is_data(value),
     "ask_user": callable,
@@ -226,7 +230,7 @@ _KINDS: dict[str, Callable[[object], bool]] = {
 
 _DESCRIBED = {
     "model": "the name of a model, a list of names to try in order, or a PydanticAI model",
-    "models": "names of models by names of agents",
+    "models": "models by names of agents, each a name or a PydanticAI model",
     "store": "a ThreadStore, the path of a SQLite file or a URL",
     "transport": "a Transport",
     "ask_user": "a function",

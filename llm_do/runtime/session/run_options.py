@@ -66,7 +66,10 @@ class PlayOptions(TypedDict, total=False):
     model: Annotated[
         "str | Sequence[str] | Model | None", Option("The model of every agent, by name or as a PydanticAI model.")
     ]
-    models: Annotated[Mapping[str, str] | None, Option("The models of single agents, by agent name.")]
+    models: Annotated[
+        "Mapping[str, str | Model] | None",
+        Option("The models of single agents, by agent name, each by its name or as a PydanticAI model."),
+    ]
     allow: Annotated[
         Sequence[str] | None,
         Option("Allow calls that match these patterns without asking.", ("--allow",), "PATTERN"),

@@ -60,7 +60,7 @@ class RuntimeConfig:
         approvals: How questions are answered.
         settings: Limits and modes: the project's, with the caller's changes.
         model: A model for every agent, by name or as an object.
-        models: Models for single agents, by agent name.
+        models: Models for single agents, by agent name, each by name or as an object.
         allow: Patterns of calls to allow without asking; a string is one pattern.
         deny: Patterns of calls to deny; a string is one pattern.
         max_steps: Maximum model requests in one agent run, for every agent; None keeps each agent's own limit.
@@ -78,7 +78,7 @@ class RuntimeConfig:
     approvals: RunApprovalPolicy = field(default_factory=RunApprovalPolicy)
     settings: RuntimeSettings = field(default_factory=RuntimeSettings)
     model: str | Sequence[str] | Model | None = None
-    models: Mapping[str, str] = field(default_factory=dict[str, str])
+    models: Mapping[str, str | Model] = field(default_factory=dict[str, "str | Model"])
     allow: Sequence[str] = ()
     deny: Sequence[str] = ()
     max_steps: int | None = None
@@ -109,7 +109,7 @@ class RuntimeConfig:
         """The options that decide what a run does, as JSON data, for resuming it with the same ones."""
         return {
             "model": to_json_data(self.model) if isinstance(self.model, Sequence) else None,
-            "models": dict(self.models),
+            "models": self.named_models,
             "allow": list(self.allow),
             "deny": list(self.deny),
             "max_steps": self.max_steps,
@@ -117,6 +117,11 @@ class RuntimeConfig:
             "frozen": self.frozen,
             "settings": to_json_data(self.settings),
         }
+
+    @property
+    def named_models(self) -> dict[str, str]:
+        """The models of single agents that are names, not objects."""
+        return {agent: model for agent, model in self.models.items() if isinstance(model, str)}
 
     @property
     def denials_go_to_model(self) -> bool:
