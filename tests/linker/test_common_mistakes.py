@@ -413,7 +413,7 @@ IN_RULE: dict[str, Case] = {
     ),
     "the folder of the skills in place of one": (
         {"main.agent": AGENT.replace("[send]\n", "[send]\nskills: [skills]\n"), "skills/tea/SKILL.md": "---\n"},
-        "skills:1:1",
+        "main.agent:4:10",
         "the folder `skills` has no SKILL.md",
         "list the skills in it: `skills/*`",
     ),

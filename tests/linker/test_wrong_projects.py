@@ -122,7 +122,7 @@ WRONG: dict[str, tuple[dict[str, object], list[tuple[str, str, int, int] | tuple
     "Python that raises": (project(tools="x = 1\nadd = x / 0\n"), [("LD302", "tools.py", 2, 7)]),
     "a listed file that isn't Python": (
         {**project(), "notes.txt": "", "project.json": manifest(python_files=["tools.py", "notes.txt"])},
-        [("LD303", "notes.txt", 1, 1)],
+        [("LD303", "project.json", 1, 101)],
     ),
     "a tool listed twice": (project(main=agent("main", "tools: [add, add]")), [("LD402", "main.agent", 3, 14)]),
     "a toolset listed twice": (

@@ -6,6 +6,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from pathlib import Path
 
 from llm_do.diagnostics.codes import names as problems
@@ -20,13 +21,14 @@ __all__ = ["is_inside", "list_files", "list_folders", "stay_inside"]
 _MAGIC = re.compile(r"[*?\[]")
 
 
-def list_files(root: Path, patterns: Sequence[tuple[str, Location]]) -> tuple[list[Path], list[Diagnostic]]:
-    """Find the files that a list of paths and globs names.
+def list_files(root: Path, patterns: Sequence[tuple[str, Location]]) -> tuple[dict[Path, Location], list[Diagnostic]]:
+    """Find the files that a list of paths and globs names, each with the place of the first entry that does.
 
     `*` stays in one folder, `**` goes through any number of them; hidden names match only where the
     pattern has the dot.
     """
     found: dict[str, str] = {}
+    places: dict[str, Location] = {}
     faults: list[Diagnostic] = []
     folders = _Folders()
     for pattern, place in patterns:
@@ -48,7 +50,8 @@ def list_files(root: Path, patterns: Sequence[tuple[str, Location]]) -> tuple[li
                 continue
             real = match if plain else os.path.realpath(match)
             found[real] = min(match, found.get(real, match))
-    return [Path(file) for file in sorted(found.values())], faults
+            places.setdefault(real, place)
+    return {Path(file): places[real] for real, file in sorted(found.items(), key=itemgetter(1))}, faults
 
 
 def list_folders(root: Path, pattern: str, place: Location) -> tuple[list[Path], list[Diagnostic]]:

@@ -138,14 +138,15 @@ def _list(files: ProjectFiles) -> list[Path]:
     modules, more = list_files(files.root, python)
     files.diagnostics += [*faults, *more]
     files.new_code.data_folders = files.manifest.data_folders if files.manifest is not None else ()
-    paths, modules = ([path for path in found if not files.new_code.leaves_out(path)] for found in (paths, modules))
-    for path in modules:
+    agent_paths = [path for path in paths if not files.new_code.leaves_out(path)]
+    for path, place in modules.items():
+        if files.new_code.leaves_out(path):
+            continue
         if path.suffix == ".py":
             files.python.append(path)
         else:
-            label = file_label(files.root, path)
-            files.diagnostics.append(not_python(label).at(Location(label)))
-    return paths
+            files.diagnostics.append(not_python(file_label(files.root, path)).at(place))
+    return agent_paths
 
 
 def _implied(located: ProjectLocation) -> tuple[list[tuple[str, Location]], list[tuple[str, Location]]]:

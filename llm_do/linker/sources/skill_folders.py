@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from llm_do.diagnostics.codes import files as problems
+from llm_do.diagnostics.codes.code import Problem
 from llm_do.diagnostics.diagnostic import Diagnostic, Location
 from llm_do.diagnostics.labels import file_label
 from llm_do.formats.skill_file import SkillFile, links_of, parse_skill
@@ -48,15 +49,21 @@ class _SkillFolders:
         skills: dict[str, Skill] = {}
         found: list[Diagnostic] = []
         folders: dict[Path, bool] = {}
+        places: dict[Path, Location] = {}
         for pattern, place in patterns:
             pattern = _relative(self.root, pattern)
             matches, faults = list_folders(self.root, pattern, place)
             found += faults
             for folder in matches:
                 # `**` goes through folders that are no skills, and those in skills.
-                folders[folder] = folders.get(folder, False) or "**" not in pattern.split("/")
+                is_listed = "**" not in pattern.split("/")
+                folders[folder] = folders.get(folder, False) or is_listed
+                if is_listed:
+                    places.setdefault(folder, place)
         for folder, is_listed in folders.items():
-            if not is_listed and not os.path.lexists(folder / FILE):
+            if not os.path.lexists(folder / FILE):
+                if is_listed and not self.new_code.leaves_out(folder) and not self.new_code.leaves_out(folder / FILE):
+                    found.append(_without_file(self.root, folder).at(places[folder]))
                 continue
             skill, faults = self._skill(folder)
             found += faults
@@ -77,10 +84,6 @@ class _SkillFolders:
         label, name = file_label(self.root, path), file_label(self.root, folder)
         if self.new_code.leaves_out(folder) or self.new_code.leaves_out(path):
             return None, ()
-        if not os.path.lexists(path):
-            names = _names(folder)
-            inner = any((folder / each / FILE).is_file() for each in names)
-            return None, [problems.no_skill_file(name, names, has_skills=inner).at(Location(name))]
         if not is_inside(folder, FILE):
             return None, [problems.unreadable_file("it is a link out of the skill's folder").at(Location(label))]
         read = read_text(path, label)
@@ -113,6 +116,12 @@ class _SkillFolders:
                 count += 1
                 if count == MOST_FILES:
                     return
+
+
+def _without_file(root: Path, folder: Path) -> Problem:
+    names = _names(folder)
+    inner = any((folder / each / FILE).is_file() for each in names)
+    return problems.no_skill_file(file_label(root, folder), names, has_skills=inner)
 
 
 def _skill_of(
