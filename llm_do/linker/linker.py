@@ -267,9 +267,12 @@ def _unused(linked: Linked, entry: EntrySpec) -> tuple[Diagnostic, ...]:
     """Warnings of unused things; they are dropped with the project when there are errors, which may be why."""
     manifest = linked.files.manifest
     toolsets = manifest.toolsets if manifest is not None else ()
+    started = set(linked.files.located.tested)
+    if entry.kind != "function":
+        started.add(entry.name)
     return tuple(
         find_unused(
-            entry.name if entry.kind != "function" else None,
+            started,
             linked.names.taken,
             linked.python,
             linked.exports,

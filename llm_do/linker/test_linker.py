@@ -1,6 +1,6 @@
 """Linking a project together with its test files, which only `check` and `test` read.
 
-A fault in a test doesn't keep the project from running, so `llm_do.linker.linker` knows nothing of them.
+A fault in a test doesn't keep the project from running, so `llm_do.linker.linker` knows only which names they run.
 """
 
 from __future__ import annotations
@@ -60,8 +60,13 @@ def check_with_tests(path: Path | ProjectLocation | ProjectFiles, *, watch: Watc
 
     Every variant that a matrix makes of the project with other agent files is linked too.
     """
-    report = check_project(path, watch=watch)
-    tests = tuple(read_tests(report.root))
+    located = locate_project(path) if isinstance(path, Path) else path
+    tests = tuple(read_tests(located.root))
+    if isinstance(located, ProjectFiles):
+        located.located = place = replace(located.located, tested=_entries(tests))
+    else:
+        located = place = replace(located, tested=_entries(tests))
+    report = check_project(located, watch=watch)
     found = [*report.diagnostics, *(item for source in tests for item in source.diagnostics)]
     # Cases speak of tools, which aren't all known where Python files were left out.
     if tests and report.project is not None and report.left_out is None:
@@ -69,10 +74,16 @@ def check_with_tests(path: Path | ProjectLocation | ProjectFiles, *, watch: Watc
 
         found += (faults := check_cases(report.project, tests))
         for agents in _variants(tests) if not faults else ():
-            located = path.located if isinstance(path, ProjectFiles) else path
-            found += check_variant(located, agents, watch=watch).diagnostics
+            found += check_variant(place, agents, watch=watch).diagnostics
     unique = sorted(dict.fromkeys(found), key=lambda item: (item.place, item.code, item.message))
     return TestedProject(report.project, tuple(unique), report.root, tests, report.left_out)
+
+
+def _entries(tests: Sequence[TestSource]) -> frozenset[str]:
+    """The names that cases run instead of the project's entry."""
+    files = [source.value for source in tests if source.value is not None]
+    written = [each.entry for file in files for each in (file.defaults, *file.tests)]
+    return frozenset(name for name in written if name is not None)
 
 
 def _variants(tests: Sequence[TestSource]) -> list[Mapping[str, str]]:

@@ -9,8 +9,8 @@ LD801 = Code(
     "LD801",
     "Unreachable agent or flow",
     "warning",
-    "Neither the entry nor an agent or flow that it can reach lists it, and no Python file mentions it. The members of "
-    "an unreachable flow aren't reported as well.",
+    "Neither the entry nor an agent or flow that it can reach lists it, no Python file mentions it, and no test runs "
+    "it. The members of an unreachable flow aren't reported as well.",
     "list it in an agent's `toolsets`, or remove it",
     wrong="name: main",
     right="name: main\ntoolsets: [old]",

@@ -42,23 +42,32 @@ def reachable(start: Iterable[str], callers: Mapping[str, AgentSpec | FlowSpec])
 
 
 def find_unused(
-    entry: str | None,
+    started: set[str],
     registered: Mapping[str, Registered],
     python: PythonFiles,
     exports: Iterable[Export],
     used_files: set[str],
     configured: Mapping[str, Location],
 ) -> list[Diagnostic]:
-    """Warn about unreachable agents and flows, Python files without effect, and toolsets that no agent lists."""
+    """Warn about unreachable agents and flows, Python files without effect, and toolsets that no agent lists.
+
+    Args:
+        started: What runs begin with: the entry, unless it is a function, and what tests run.
+        registered: The project's names.
+        python: Its Python files.
+        exports: What these export.
+        used_files: The labels of files that references lead to.
+        configured: The manifest's toolsets, each with its place.
+    """
     agents: dict[str, AgentSpec] = {name: item.value for name, item in registered.items() if item.kind == "agent"}
     anything = any(facts.calls_anything for facts in python.facts.values())
     mentioned = set[str]().union(*(facts.strings for facts in python.facts.values()))
     flows: dict[str, FlowSpec] = {name: item.value for name, item in registered.items() if item.kind == "flow"}
     callers: Mapping[str, AgentSpec | FlowSpec] = {**agents, **flows}
-    listed = {name for caller in callers.values() for name in _names_used(caller)} | ({entry} if entry else set[str]())
+    listed = {name for caller in callers.values() for name in _names_used(caller)} | started
     found: list[Diagnostic] = []
     if not anything:
-        start = [*([entry] if entry else []), *(callers.keys() & mentioned)]
+        start = [*sorted(started), *(callers.keys() & mentioned)]
         found += [_unreached(registered[name]) for name in _tops(start, callers)]
     found += _unused_files(python, exports, used_files, listed, anything)
     found += [

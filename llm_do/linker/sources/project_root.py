@@ -37,6 +37,7 @@ class ProjectLocation:
         stand_ins: Files that are read instead of those of single agents, by the agent's name.
         env_folder: The folder whose `.env` counts; None for the root.
         env_file: A file with variables that counts before it.
+        tested: The names that the project's tests run, which are used therefore.
     """
 
     root: Path
@@ -45,6 +46,7 @@ class ProjectLocation:
     stand_ins: Mapping[str, Path] = field(default_factory=dict[str, Path])
     env_folder: Path | None = None
     env_file: str | None = None
+    tested: frozenset[str] = frozenset()
 
 
 def locate_project(path: Path) -> ProjectLocation:
