@@ -94,7 +94,7 @@ class BatchRun(Generic[T]):
         self._form = form
         self._on_failure = on_failure
         self._queue = ClaimQueue(store, batch.id, batch.concurrency // 2 + 1)
-        self._results = OrderedResults(store, batch.id, form.of_item)
+        self._results = OrderedResults(store, batch.id, self._read)
         self._news = asyncio.Event()
         self._runs = InputRuns(session, store, batch, in_flight=in_flight, accept_changes=accept_changes, deps=deps)
 
@@ -185,10 +185,16 @@ class BatchRun(Generic[T]):
                 self.stop()
             finally:
                 self.progress.running -= 1
-                self._queue.ended()
+                self._queue.ended(work)
                 self._news.set()
 
     # -- results
+
+    def _read(self, item: BatchItem) -> T | None:
+        """What an input has come to by the store; nothing yet if it waited for a person and is continued now."""
+        if item.status == "suspended" and self._queue.continues(item):
+            return None
+        return self._form.of_item(item)
 
     def _take_in(self, ordinal: int, result: RunResult) -> None:
         """Count what a run has come to, and keep its result."""

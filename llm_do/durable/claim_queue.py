@@ -40,6 +40,8 @@ class ClaimQueue:
         self._ready: deque[ClaimedInput | BatchItem] = deque()
         self._tried: set[str] = set()
         """Begun runs that this process has continued already, and which wait for something else now."""
+        self._continued: set[str] = set()
+        """Those of them that wait to be continued here, or are being continued."""
         self._begun_looked_for = False
         self._lock = asyncio.Lock()
         self._news = asyncio.Event()
@@ -82,10 +84,15 @@ class ClaimQueue:
                     pause = min(pause * 1.5, SLOWEST_POLL)
         return None
 
-    def ended(self) -> None:
+    def ended(self, work: ClaimedInput | BatchItem) -> None:
         """Take note that what `next` returned isn't worked on any more."""
         self._active -= 1
+        self._continued.discard(work.run_id)
         self.tell()
+
+    def continues(self, item: BatchItem) -> bool:
+        """Whether this process continues a begun run, or is about to: its state in the store isn't what comes of it."""
+        return self.reason is None and (not self._begun_looked_for or item.run_id in self._continued)
 
     async def close(self) -> None:
         """Give back what has been claimed and not handed out."""
@@ -96,8 +103,8 @@ class ClaimQueue:
     async def _look(self) -> None:
         """Look for something to do, and find out whether there will be anything."""
         if not self._begun_looked_for:
-            self._begun_looked_for = True
             await self._find_begun()
+            self._begun_looked_for = True
             if self._ready:
                 return
         taken = await self._store.take(self._batch_id, self._ahead)
@@ -120,6 +127,7 @@ class ClaimQueue:
         for item in await self._store.left(self._batch_id):
             if item.run_id not in self._tried:
                 self._tried.add(item.run_id)
+                self._continued.add(item.run_id)
                 self._ready.append(item)
 
     async def _wait(self, seconds: float) -> None:

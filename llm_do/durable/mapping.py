@@ -12,6 +12,8 @@ from llm_do.durable.json_lines import spooled
 from llm_do.errors import BudgetError, RunInterruptedError, SuspendedError
 from llm_do.runtime.record.redaction import redactor
 from llm_do.runtime.record.results import RunResult
+from llm_do.runtime.record.store.stored_questions import as_question
+from llm_do.runtime.session.durable_attempts import suspended_error
 from llm_do.runtime.steps.sealed_secrets import Seal
 from llm_do.runtime.steps.stored_results import result_from_text
 from llm_do.text.generated_ids import new_id
@@ -44,7 +46,8 @@ async def map_inputs(
         form = ResultForm(lambda _, result: result, _reader(), has_waiting=True)
         work = BatchRun(session, store, record, source, form, accept_changes=accept_changes, deps=deps)
         async for _, result in work.results():
-            yield result
+            asks = result.status == "suspended" and not result.questions
+            yield await _with_questions(session, result) if asks else result
     progress = work.progress
     if progress.reason == "stopped":
         raise RunInterruptedError(
@@ -56,6 +59,17 @@ async def map_inputs(
             f"the budget of {record.budget:g} US dollars for batch {record.id} lets none of {left:,} inputs start",
             hint="Map the same inputs as the same batch with a larger budget.",
         )
+
+
+async def _with_questions(session: Session, result: RunResult) -> RunResult:
+    """What an input waits for that an earlier process has begun: its questions are in the store."""
+    rows = await session.shared.recorder().store().questions(result.run_id)
+    if not rows:  # answered meanwhile
+        return result
+    error = suspended_error(result.run_id, rows)
+    return RunResult(
+        status="suspended", output=None, run_id=result.run_id, error=error, questions=[as_question(row) for row in rows]
+    )
 
 
 def _reader() -> Callable[[BatchItem], RunResult | None]:

@@ -190,8 +190,8 @@ class Runtime(ProjectSession):
 
         Args:
             question_id: The id of the question.
-            answer: A decision about a call; text for a question of an agent; `repeat`, `done` or `fail` for a call that
-                was running when its run stopped.
+            answer: A decision about a call, or its `answer`, where `allow` is `once`; text for a question of an agent;
+                `repeat`, `done` or `fail` for a call that was running when its run stopped.
             by: Who answers; None for the user of this process.
 
         Returns:

@@ -273,6 +273,32 @@ def test_stopped_runs_are_continued_before_others_begin(start: Start) -> None:
     assert len(set(done)) == len(done)
 
 
+def test_a_batch_that_is_continued_has_the_questions_that_nobody_has_answered(start: Start) -> None:
+    @tool(approval="ask")
+    def pay(amount: int) -> str:
+        """Pay."""
+        return f"paid {amount}"
+
+    def ask(messages: Any, info: Any) -> Any:
+        return call("pay", {"amount": 7}, "p") if len(messages) == 1 else echo(messages, info)
+
+    first = asyncio.run(mapped(start(script(ask), tools=[pay]), ["a", "b"], batch="x"))
+    assert [each.status for each in first] == ["suspended"] * 2
+
+    async def answered() -> list[Any]:
+        runtime = start(script(ask), tools=[pay])
+        await runtime.answer(first[0].questions[0].id, "allow")
+        return await mapped(runtime, ["a", "b"], batch="x")
+
+    again = asyncio.run(answered())
+
+    assert [each.status for each in again] == ["completed", "suspended"]
+    assert [question.call for question in again[1].questions] == ["pay(amount=7)"]
+    assert again[1].questions == first[1].questions
+    assert [each.id for each in again[1].error.questions] == [each.id for each in first[1].questions]
+    assert str(again[1].error) == str(first[1].error)
+
+
 def test_two_sessions_share_a_batch(start: Start) -> None:
     model = script(echo)
     inputs = [f"i{number}" for number in range(20)]

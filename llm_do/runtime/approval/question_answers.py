@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from llm_do.errors import UsageError
 from llm_do.policy.pattern import PatternError, parse_pattern
-from llm_do.runtime.approval.broker import ApprovalDecision
+from llm_do.runtime.approval.broker import ALL_ANSWERS, ApprovalDecision
 from llm_do.runtime.approval.kept_approval import answer_data, covers_identical
 from llm_do.runtime.record.redaction import redactor
 from llm_do.runtime.record.run_names import named_run, run_by_name
@@ -74,8 +74,9 @@ async def answer_question(
     Args:
         store: The store.
         question_id: Its id.
-        answer: A decision about a call; text for a question of an agent, where the number of a choice stands for it;
-            `repeat`, `done` or `fail` for a call that was running when its run stopped.
+        answer: A decision about a call, or its `answer`, where `allow` is `once`; text for a question of an agent,
+            where the number of a choice stands for it; `repeat`, `done` or `fail` for a call that was running when its
+            run stopped.
         by: Who answers; None for the user of this process.
 
     Returns:
@@ -113,6 +114,9 @@ async def _answer_identical(store: ThreadStore, question: PendingQuestion, answe
 def _checked(question: PendingQuestion, answer: ApprovalDecision | str) -> dict[str, Any]:
     """An answer as data, if it is one that the question accepts."""
     if question.kind == "approval":
+        if isinstance(answer, str):
+            word = "once" if answer == "allow" else answer
+            answer = next((ApprovalDecision(each) for each in ALL_ANSWERS if each == word), answer)
         if isinstance(answer, ApprovalDecision) and answer.answer in question.answers:
             if answer.pattern is not None:
                 try:
