@@ -8,6 +8,7 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
+from pydantic_ai.models.function import FunctionModel
 
 from llm_do import Project, RunResult, Runtime
 from llm_do.project.faults import find_fault
@@ -339,3 +340,38 @@ def test_the_command_line_prints_the_fault(tmp_path: Path, debug: bool) -> None:
     assert "error: add raised KeyError: 'x' (main, tools.py:2)." in ended.err
     assert ("Traceback" in ended.err) is debug
     assert ("return {}['x']  # here" in ended.err) is debug
+
+
+MODEL = """
+from pydantic_ai.models.function import FunctionModel
+from llm_do.models import register_model_factory
+
+
+def answer(messages, info):
+    return {}["x"]  # here
+
+
+register_model_factory("acme", lambda name: FunctionModel(answer))
+"""
+
+
+@each_row("models", [["acme:a"], ["acme:a", "acme:b"]])
+def test_a_model_of_the_projects_own_is_reported_with_its_line(tmp_path: Path, models: list[str]) -> None:
+    result = carry_out(Runtime(project(tmp_path, MODEL, f"model: {json.dumps(models)}")))
+
+    [record] = result.errors
+    assert result.status == "provider_failed"
+    assert "KeyError: 'x'" in record.message
+    assert (record.file, record.line) == ("tools.py", line_of(tmp_path))
+    assert record.hint == "--debug shows the traceback."
+
+
+def test_a_model_in_a_program_is_reported_with_its_line() -> None:
+    def answer(messages: Any, info: Any) -> Any:
+        raise RuntimeError("it broke")
+
+    result = carry_out(runtime_of([agent("main", FunctionModel(answer))]))
+
+    [record] = result.errors
+    assert str(record.file).endswith("test_project_faults.py")
+    assert record.line == answer.__code__.co_firstlineno + 1

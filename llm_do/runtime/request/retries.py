@@ -13,6 +13,7 @@ from llm_do._startup.frozen import frozen
 from llm_do.errors import LlmDoError, ModelError
 from llm_do.models.composites import ModelList, component_models
 from llm_do.models.providers.failures import explain_failure
+from llm_do.project.faults import find_fault
 from llm_do.runtime.context.emission import emit
 from llm_do.runtime.record.events.model_events import RetryEvent
 from llm_do.runtime.record.request_outcome import RequestFailure, RequestOutcome
@@ -132,4 +133,9 @@ def _as_failure(ctx: CallContext, request: OutgoingRequest, error: Exception) ->
     file = agent.place.file if agent is not None and agent.place is not None else None
     failure = explain_failure(error, names, agent=ctx.frame.config.name, file=file)
     failure.agent_path = ctx.path
+    if not isinstance(error, exceptions.ModelAPIError):
+        fault = find_fault(error, ctx.project.root)
+        if fault.file is not None:  # the code of a model that the project has written itself
+            failure.file, failure.line = fault.file, fault.line
+            failure.hint = failure.hint or "--debug shows the traceback."
     return failure
