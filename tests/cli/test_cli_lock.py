@@ -11,6 +11,7 @@ import pytest
 from tests.cli.cli_processes import run_forked, write_project
 from tests.cli.cli_terminal import Screen
 from tests.support.mcp_server import changing_server
+from tests.support.tables import each_row
 
 SEND = "- tools: [{name: send, args: {to: ann}}]\n- text: done\n"
 RULE = {"rule": "send(to=bob)"}
@@ -63,6 +64,20 @@ def test_a_denied_call_prints_its_entry_which_then_allows_it(tmp_path: Path) -> 
     assert run_forked("run", "go", "--frozen", cwd=root).code == 0
     write_lock(root, {**json.loads(entry), "args": {"to": "bob"}})
     assert run_forked("run", "go", "--frozen", cwd=root).code == 4
+
+
+@each_row("runtime", [{"max_steps": 2}, {"return_permission_errors": False}])
+def test_calls_that_are_denied_for_the_same_reason_are_printed_once(tmp_path: Path, runtime: dict[str, Any]) -> None:
+    manifest = {"version": 1, "entry": {"agent": "main"}, "agent_files": ["*.agent"], "python_files": ["tools.py"]}
+    twice = SEND.splitlines(keepends=True)[0] * 2
+    root = write_project(tmp_path / min(runtime), twice, manifest=json.dumps({**manifest, "runtime": runtime}))
+
+    denied = run_forked("run", "go", cwd=root)
+
+    assert denied.code == 4
+    assert denied.err.count("send is denied: no terminal to ask on") == 1
+    _, _, entry = denied.err.partition("review this entry and add it to `approvals` in llm-do.lock:\n")
+    assert json.loads(entry)["args"] == {"to": "ann", "text": ""}
 
 
 def test_a_frozen_durable_run_is_denied_at_once_and_leaves_no_question(tmp_path: Path) -> None:

@@ -111,8 +111,10 @@ def print_errors(result: RunResult, *, debug: bool) -> None:
             warn(text)
     _print_traceback(result.error, debug=debug)
     if result.status == "denied":
-        for denial in result.denials:
-            warn(paragraph(denial.reason, agent_path=denial.agent_path))
+        denied = [(each.reason, each.agent_path) for each in result.denials]
+        for reason, path in dict.fromkeys(denied):
+            if last is None or (reason, path) != (last.message, last.agent_path):  # it is that of the last call
+                warn(paragraph(reason, agent_path=path))
     # Whoever sent a signal knows about it; an interrupt that code raised comes as a surprise.
     if result.error is not None and (
         result.status not in ("interrupted", "suspended") or isinstance(result.error.__cause__, KeyboardInterrupt)

@@ -13,8 +13,9 @@ __all__ = ["print_needed"]
 
 
 def print_needed(needed: Sequence[Mapping[str, Any]]) -> None:
-    """Print entries of a lock, ready to be pasted."""
-    if needed:
-        which = ("this entry", "it") if len(needed) == 1 else ("these entries", "them")
+    """Print entries of a lock, ready to be pasted, each once."""
+    entries = list(dict.fromkeys(json.dumps(entry, indent=2, sort_keys=True) for entry in needed))
+    if entries:
+        which = ("this entry", "it") if len(entries) == 1 else ("these entries", "them")
         warn(f"to allow exactly this, review {which[0]} and add {which[1]} to `approvals` in {FILE}:")
-        warn(",\n".join(json.dumps(entry, indent=2, sort_keys=True) for entry in needed))
+        warn(",\n".join(entries))
