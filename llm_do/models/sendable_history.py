@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic_ai.messages import ModelMessage, ModelRequest
 
-__all__ = ["SendableHistory"]
+__all__ = ["SendableHistory", "substitute_id"]
 
 LONGEST = 64
 """Characters of a tool's name, and of a call's id, that every provider takes."""
@@ -76,4 +76,9 @@ def _sent_id(call_id: str) -> str:
     """A call's id as it is sent."""
     if 0 < len(call_id) <= LONGEST and not _ODD_ID.search(call_id):
         return call_id
+    return substitute_id(call_id)
+
+
+def substitute_id(call_id: str) -> str:
+    """The id that is sent instead of one that a provider doesn't take; always the same for the same one."""
     return f"call_{hashlib.sha256(call_id.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"

@@ -9,13 +9,21 @@ from pydantic_ai.messages import ModelMessage, RetryPromptPart, ToolCallPart, To
 __all__ = ["results_of", "strict"]
 
 
-def strict(messages: Sequence[ModelMessage]) -> None:
-    """Assert that the next request answers each response's calls exactly once, in order, before anything else."""
+def strict(messages: Sequence[ModelMessage], *, reused_ids: bool = False) -> None:
+    """Assert that the next request answers each response's calls exactly once, in order, before anything else.
+
+    Args:
+        messages: The history.
+        reused_ids: Whether calls of two responses may have the same id, as in a history that was made elsewhere.
+    """
+    earlier: set[str] = set()
     for index, message in enumerate(messages):
         before = messages[index - 1] if index else None
         if message.kind == "response":
             calls = [part.tool_call_id for part in message.parts if isinstance(part, ToolCallPart)]
             assert len(set(calls)) == len(calls), f"ids used twice: {calls}"
+            assert reused_ids or earlier.isdisjoint(calls), f"ids used again: {calls}"
+            earlier.update(calls)
             if not calls:
                 continue
             assert index + 1 < len(messages), f"calls with nothing after them: {calls}"

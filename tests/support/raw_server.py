@@ -129,6 +129,8 @@ def _role(message: Mapping[str, Any]) -> str:
 def refusal(body: Mapping[str, Any]) -> str:
     """Why a strict provider refuses a request; empty if it doesn't."""
     open_ids: list[str] = []
+    if odd := _odd_ids(body):
+        return odd
     for message in body.get("messages") or ():
         calls = message.get("tool_calls") or ()
         if message["role"] == "tool":
@@ -154,6 +156,19 @@ def refusal(body: Mapping[str, Any]) -> str:
     if any(not message["parts"] for message in body.get("contents") or ()):
         return "an empty message"
     return _odd([*names, *(item["name"] for item in body.get("input") or () if item.get("type") == "function_call")])
+
+
+def _odd_ids(body: Mapping[str, Any]) -> str:
+    """What Anthropic's API refuses in the ids of calls: other characters, an id used again, a result without a call."""
+    contents = [
+        message["content"] for message in body.get("messages") or () if isinstance(message.get("content"), list)
+    ]
+    blocks = [block for content in contents for block in content]
+    ids = [block["id"] for block in blocks if block.get("type") == "tool_use"]
+    results = [block["tool_use_id"] for block in blocks if block.get("type") == "tool_result"]
+    if any(not re.fullmatch("[a-zA-Z0-9_-]+", each) for each in ids) or len(set(ids)) < len(ids):
+        return f"ids that can't be used: {ids}"
+    return "" if results == ids[: len(results)] else f"results of {results}, calls of {ids}"
 
 
 def _odd(names: Sequence[str]) -> str:

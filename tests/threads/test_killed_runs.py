@@ -183,7 +183,7 @@ def test_a_call_with_a_reused_id_does_not_get_the_earlier_calls_result(tmp_path:
 
     asyncio.run(killed())
 
-    strict(stored_messages(store))
+    strict(stored_messages(store), reused_ids=True)
     assert [outcome for _, outcome, _ in results_of(stored_messages(store))] == ["success", "interrupted"]
     asyncio.run(store.aclose())
 

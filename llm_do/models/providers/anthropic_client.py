@@ -1,7 +1,11 @@
-"""An Anthropic client whose answers are checked: one with status 200 that is none raises an error with its words."""
+"""An Anthropic client whose answers are checked: one with status 200 that is none raises an error with its words.
+
+Ids of tool calls that other providers' models have chosen are sent as ones that Anthropic's API takes.
+"""
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from json import JSONDecodeError
 from typing import Any, cast
@@ -14,12 +18,17 @@ from pydantic_ai.exceptions import ModelAPIError
 from llm_do.models.providers.chat.answers import error_in
 from llm_do.models.providers.chat.stream import is_document, read_document
 from llm_do.models.providers.provider_words import document_words, provider_words
+from llm_do.models.sendable_history import substitute_id
 
 __all__ = ["CheckedAnthropic"]
 
 
+_ODD_ID = re.compile(r"[^A-Za-z0-9_-]")
+_ID_KEYS = {"tool_use": "id", "tool_result": "tool_use_id"}
+
+
 class _Messages:
-    """The messages resource, whose `create` checks that the answer is one; all other attributes are the SDK's."""
+    """The messages resource, whose `create` checks that the answer is one; other attributes are the SDK's."""
 
     def __init__(self, client: AsyncAnthropic) -> None:
         self._client = client
@@ -35,7 +44,7 @@ class _Messages:
     async def create(self, **options: Any) -> Any:
         model = str(options.get("model"))
         try:
-            answer: object = await self._resource().create(**options)
+            answer: object = await self._resource().create(**_with_plain_ids(options))
         except JSONDecodeError as error:
             answer = error.doc
         if isinstance(answer, AsyncStream):
@@ -43,6 +52,34 @@ class _Messages:
         elif not isinstance(answer, BetaMessage) or not isinstance(cast("object", answer.content), list):
             raise _error(answer.to_dict() if isinstance(answer, BetaMessage) else answer, model)
         return cast("object", answer)
+
+    async def count_tokens(self, **options: Any) -> Any:
+        return await self._resource().count_tokens(**_with_plain_ids(options))
+
+
+def _with_plain_ids(options: dict[str, Any]) -> dict[str, Any]:
+    """A request's options with ids of tool calls that Anthropic takes, which other providers' needn't be."""
+    return {**options, "messages": [_with_plain_id(message) for message in options["messages"]]}
+
+
+def _with_plain_id(message: dict[str, Any]) -> dict[str, Any]:
+    content = message["content"]
+    if not isinstance(content, list):
+        return message
+    blocks = cast("list[dict[str, Any]]", content)
+    odd = {
+        at: key
+        for at, block in enumerate(blocks)
+        if (key := _ID_KEYS.get(block["type"])) and _ODD_ID.search(block[key])
+    }
+    if not odd:
+        return message
+    return {
+        **message,
+        "content": [
+            {**block, odd[at]: substitute_id(block[odd[at]])} if at in odd else block for at, block in enumerate(blocks)
+        ],
+    }
 
 
 async def _check_stream(stream: AsyncStream[Any], model: str) -> None:

@@ -92,6 +92,7 @@ class Pipeline(AbstractCapability[Any]):
         call = current_call()
         outputs = {tool.name for tool in request_context.model_request_parameters.output_tools}
         response, excess = _without_excess(response, call.runtime.config.settings.max_calls_per_response, outputs)
+        response = call.frame.call_ids.distinct(response, ctx.messages)
         calls = [part for part in response.tool_calls if part.tool_name not in outputs]
         if call.frame.loops.closes_loop([(part.tool_name, part.args) for part in calls]):
             threshold = call.frame.loops.threshold
@@ -104,7 +105,6 @@ class Pipeline(AbstractCapability[Any]):
             )
         if not response.tool_calls:
             return response
-        response = _distinct_ids(response)
         call.frame.excess = None
         if excess:
             last = [part for part in response.tool_calls if part.tool_name not in outputs][-1]
@@ -280,24 +280,6 @@ async def _schema_fault(schema: dict[str, Any], args: object) -> str | None:
         return check_briefly(schema, args)
     except SchemaWorkError:
         return await run_in_worker(check_schema, schema, args)
-
-
-def _distinct_ids(response: ModelResponse) -> ModelResponse:
-    """Return the response with a distinct id for each tool call."""
-    ids = [part.tool_call_id for part in response.tool_calls]
-    if len(set(ids)) == len(ids):
-        return response
-    taken: set[str] = set()
-    parts: list[Any] = []
-    for part in response.parts:
-        if isinstance(part, ToolCallPart):
-            original, number = part.tool_call_id, 1
-            while part.tool_call_id in taken or (number > 1 and part.tool_call_id in ids):
-                number += 1
-                part = replace(part, tool_call_id=f"{original}-{number}")
-            taken.add(part.tool_call_id)
-        parts.append(part)
-    return replace(response, parts=parts)
 
 
 def _tools(ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:

@@ -14,6 +14,7 @@ from llm_do.concurrency.turnstile import Turnstile
 from llm_do.models.sendable_history import SendableHistory
 from llm_do.runtime.approval.identical_calls import IdenticalCalls
 from llm_do.runtime.context.budget import LoopGuard, Reservation
+from llm_do.runtime.context.call_ids import CallIds
 from llm_do.runtime.context.hooks import Hooks
 from llm_do.runtime.context.null_model import NULL_MODEL
 from llm_do.runtime.record.results import Usage
@@ -114,6 +115,7 @@ class CallFrame:
         live: The history while the agent runs, where its steps are recorded.
         compaction: Shortens what its model is sent.
         approvals: The approvals that its tools required, and the calls that were approved.
+        call_ids: The ids of its conversation's tool calls.
         sendable: The history as it is sent.
         window: What PydanticAI sees of a long history; None before it is long.
         lifecycle: PydanticAI's task around the agent's run.
@@ -146,6 +148,7 @@ class CallFrame:
     live: list[ModelMessage] | None = None
     compaction: Compaction | None = None
     approvals: CallApprovals = field(default_factory=CallApprovals)
+    call_ids: CallIds = field(default_factory=CallIds)
     sendable: SendableHistory = field(default_factory=SendableHistory)
     window: HistoryWindow | None = None
     lifecycle: asyncio.Task[Any] | None = None

@@ -34,8 +34,8 @@ def test_calls_beyond_the_limit_are_refused_and_the_model_is_told_once() -> None
         ("c1", "success"),
         ("c2", "success"),
         ("c3", "failed"),
-        ("c0", "success"),
-        ("c1", "success"),
+        ("c0-2", "success"),
+        ("c1-2", "success"),
     ]
     assert results_of(result.messages)[3][2] == (
         "not run: at most 3 calls of one response run, so this one and 5 more were left out; ask for fewer at a time"

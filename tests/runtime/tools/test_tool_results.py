@@ -17,6 +17,7 @@ from llm_do.runtime.context.call_context import CallContext
 from tests.support.history import results_of, strict
 from tests.support.runs import agent, carry_out, heard, run_spec, runtime_of
 from tests.support.scripted import call, script
+from tests.support.tables import each_row
 
 LARGE = 4 * 1024 * 1024
 
@@ -172,15 +173,34 @@ def test_duplicate_call_ids_are_renumbered() -> None:
     strict(result.messages)
 
 
-def test_the_same_id_in_two_turns_is_two_calls() -> None:
-    spec = agent(
-        "main", script([call("add", {"a": 1, "b": 1}, "x")], [call("add", {"a": 2, "b": 2}, "x")], "fin"), tools=[add]
-    )
+@each_row("own", ["x", ""])
+def test_an_id_that_a_model_gives_again_is_renumbered(own: str) -> None:
+    turns = [[call("add", {"a": n, "b": n}, own), call("add", {"a": n, "b": 9}, "x-3")] for n in range(3)]
+    again = [call("add", {"a": 7, "b": 7}, own)]
+    runtime = runtime_of([agent("main", script(*turns, "fin"), tools=[add])])
+    ear = heard(runtime)
 
-    result = run_spec(spec)
+    first = carry_out(runtime)
+    second = carry_out(runtime_of([agent("main", script(again, "fin"), tools=[add])]), messages=first.messages)
 
-    assert [text for _, _, text in results_of(result.messages)] == ["2", "4"]
-    assert result.usage.tool_calls == 2
+    results = results_of(second.messages)
+    ids = [call_id for call_id, _, _ in results]
+    assert [text for _, _, text in results] == ["0", "9", "2", "10", "4", "11", "14"]
+    assert len(set(ids)) == 7
+    assert "" not in ids
+    assert ids[:2] == [own or "call-1", "x-3"]
+    assert [event.tool_call_id for event in ear.of("tool_call")] == ids[:6]
+    strict(second.messages)
+
+
+def test_calls_of_a_loop_that_never_run_have_ids_of_their_own() -> None:
+    turn = [call("add", {"a": 1, "b": 1}, "x"), call("add", {"a": 2, "b": 2}, "x")]
+
+    result = carry_out(runtime_of([agent("main", script(turn), tools=[add])], loop_threshold=1))
+
+    assert result.status == "limited"
+    assert [call_id for call_id, _, _ in results_of(result.messages)] == ["x", "x-2"]
+    strict(result.messages)
 
 
 def test_a_valid_call_of_a_json_schema_tool_runs() -> None:
