@@ -35,7 +35,6 @@ def test_changing_a_nested_setting_leaves_its_siblings_alone(project: Callable[.
     assert shown[3] == {"model": "test"}
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("values", "wrong"),
     [
@@ -43,6 +42,15 @@ def test_changing_a_nested_setting_leaves_its_siblings_alone(project: Callable[.
         (["model_settings=5", "model_settings.a=1"], "model_settings.a can't be set: 'a' would be in 5"),
         (["xreasoning.model=test"], "a thread has no setting 'xreasoning'"),
         (["model_settings=NaN"], "the thread setting model_settings must be an object. Got 'NaN'."),
+        (
+            ["model_settings.temperature=hot"],
+            "the thread setting model_settings is invalid: temperature: Input should be a valid number. Pass",
+        ),
+        (
+            ['compaction={"max_tokens": 9, "strategies": ["zip"]}'],
+            "the thread setting compaction is invalid: strategies.0: Input should be 'tool_result_clearing', "
+            "'summarization' or 'sliding_window'. Pass",
+        ),
         (["history_limit=" + "[" * 100_000], "the thread setting history_limit must be a positive whole number."),
     ],
 )
@@ -51,6 +59,21 @@ def test_an_invalid_setting_is_refused(project: Callable[..., Path], values: lis
 
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith(f"error: {wrong}")
+
+
+def test_an_import_that_is_no_message_is_refused_with_the_place_of_the_fault(project: Callable[..., Path]) -> None:
+    root = project("- text: 'answer'")
+    run_forked("run", "hi", "--thread", "t", cwd=root)
+    exported = run_forked("threads", "export", "t", cwd=root).out
+    (root / "odd.jsonl").write_text(exported.replace('"content": "answer"', '"content": 3'))
+
+    ended = run_forked("threads", "import", "odd.jsonl", "--as", "b", cwd=root)
+
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == (
+        "error: a stored message can't be read: 0.response.parts.0.text.content: Input should be a valid string "
+        "(odd.jsonl:3). Import a complete file written by `llm-do threads export`.\n"
+    )
 
 
 def test_imported_threads_keep_unusual_line_separators(project: Callable[..., Path], tmp_path: Path) -> None:

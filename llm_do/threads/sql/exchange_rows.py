@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from llm_do.errors import StoreError
 from llm_do.runtime.record.exchanges import Exchange, RequestPlace
 from llm_do.runtime.record.store.store_writes import Batch, ExchangeRow, HistoryNode, SpentRow, StoredObject
+from llm_do.text.exception_text import first_fault
 from llm_do.threads.sql.database import Database
 from llm_do.threads.store.stored_exchanges import exchange_from, facts_and_setup
 
@@ -247,7 +248,7 @@ def read(db: Database, run_id: str) -> list[Exchange]:
             exchanges.append(exchange_from(RequestPlace(run_id, *row[:6]), row[6], sent, row[12], row[9:12], facts))
     except (IndexError, KeyError, TypeError, ValueError) as error:
         raise StoreError(
-            f"what run {run_id!r} sent can't be read: {' '.join(str(error).split())[:200]}",
+            f"what run {run_id!r} sent can't be read: {first_fault(error)[:200]}",
             hint="It was written by another version, or it is damaged.",
         ) from error
     return exchanges

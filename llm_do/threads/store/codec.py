@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from llm_do.errors import StoreError, ToolError
 from llm_do.runtime.record.redaction import Redactor
+from llm_do.text.exception_text import first_fault
 from llm_do.text.large_data.conversion import json_parts
 from llm_do.text.surrogates import replace_surrogates, replace_surrogates_in_data
 
@@ -76,7 +77,7 @@ def message_of(text: str) -> ModelMessage:
         return ModelMessagesTypeAdapter.validate_json(f"[{text}]")[0]
     except ValueError as error:
         raise StoreError(
-            f"a stored message can't be read: {' '.join(str(error).split())[:200]}",
+            f"a stored message can't be read: {first_fault(error)[:200]}",
             hint="It was written by another version, or it is damaged.",
         ) from error
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from llm_do.errors import UsageError
 from llm_do.project.thread_config import ThreadConfig
+from llm_do.text.exception_text import first_fault
 
 __all__ = ["check_config", "check_new_config", "config_data", "config_from_data"]
 
@@ -63,7 +64,7 @@ def check_new_config(data: Mapping[str, Any]) -> None:
             to_json(values["model_settings"])
         except ValueError as error:
             raise UsageError(
-                f"the thread setting model_settings is invalid: {_first(error)}",
+                f"the thread setting model_settings is invalid: {first_fault(error)}",
                 hint='pass PydanticAI\'s model settings, such as {"temperature": 0}',
             ) from error
     compaction: Mapping[str, Any] = values.get("compaction") or {}
@@ -97,15 +98,11 @@ def _check_field(name: str, value: object) -> None:
             CompactionFile.model_validate(value)
         except ValueError as error:
             raise UsageError(
-                f"the thread setting compaction is invalid: {_first(error)}",
+                f"the thread setting compaction is invalid: {first_fault(error)}",
                 hint="pass what `compaction` takes in the manifest",
             ) from error
     if name == "model_settings":
         _reject_secrets(value)
-
-
-def _first(error: ValueError) -> str:
-    return " ".join(str(error).split("\n")[1:3]).strip() or str(error)
 
 
 def _reject_secrets(value: object) -> None:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, cast
 
 from llm_do.errors import LlmDoError, StoreError
+from llm_do.text.exception_text import first_fault
 
 __all__ = ["UNREADABLE", "object_of", "reading", "texts_of"]
 
@@ -28,7 +29,7 @@ def reading(what: str) -> Generator[None]:
         raise
     except UNREADABLE as error:
         raise StoreError(
-            f"{what} can't be read: {type(error).__name__}: {str(error)[:200]}",
+            f"{what} can't be read: {type(error).__name__}: {first_fault(error)[:200]}",
             hint="The store was changed by another program or another version, or it is damaged.",
         ) from error
 
