@@ -30,14 +30,14 @@ from llm_do.project.plan_members import plan_members
 from llm_do.project.registry import NAME_PATTERN, Registered
 
 if TYPE_CHECKING:
-    from llm_do.formats.parts.flows import FlowFile
+    from llm_do.formats.parts.flows import FlowFile, WorkflowFile
     from llm_do.formats.syntax.source import Node
 
 __all__ = ["check_flows", "check_given_tools", "register_flows"]
 
 
 def register_flows(files: ProjectFiles, names: Names, references: References) -> None:
-    """Register the manifest's flows; one that can't be parsed is reported and left out."""
+    """Register the manifest's flows; one whose members can't be read is reported and left out."""
     if files.manifest is None:
         return
     for name, declared in files.manifest.flows.items():
@@ -69,6 +69,8 @@ def _flow(
     if declared.steps is not None and declared.flow is not None:
         names.report(two_declarations(name), _place(node, place, FlowPosition("flow")))
         return None
+    if node is not None and _lost_members(declared, node):
+        return None
     try:
         if declared.flow is not None:
             tree = parse_flow(declared.flow)
@@ -89,6 +91,14 @@ def _flow(
         on_error=declared.on_error,
         max_concurrency=declared.max_concurrency,
     )
+
+
+def _lost_members(declared: WorkflowFile, node: Node) -> bool:
+    """Whether a workflow says what it runs, and nothing of that is valid."""
+    if declared.agents or declared.flow is not None or declared.steps is not None:
+        return False
+    written = node.entries
+    return "flow" in written or "steps" in written or ("agents" in written and written["agents"].data() != [])
 
 
 def check_flows(files: ProjectFiles, names: Names) -> None:

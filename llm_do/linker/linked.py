@@ -46,11 +46,13 @@ class Linked:
         manifest = self.files.manifest
         dollars = manifest is not None and manifest.runtime.budget.cost_usd is not None
         aliases = known_aliases(manifest.models if manifest is not None else {}, self.files.root)
+        aliases = {name: () for name in self.files.refused("models")} | aliases
         broken = broken_names(self.files, self.python)
         variables = cache(partial(_variables, self.files))
         if self.files.located.env_file is not None:
             variables()  # a person has named it, so it has to be there whether it is needed or not
         self.names = Names(broken, root=self.files.root, dollars=dollars, aliases=aliases, variables=variables)
+        self.names.refused |= self.files.refused("toolsets") | self.files.refused("flows")
         patterns = manifest.python_files if manifest is not None else []
         self.references = References(self.files.root, self.python, self.files.python_labels, patterns)
         self.inventory = Inventory(self.names.taken)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import pytest
 
 from llm_do.linker.linker import LinkReport
 from tests.linker.conftest import TOOLS, agent, codes, manifest, project
+from tests.support.tables import each_row
 
 CheckFiles = Callable[[Mapping[str, object]], LinkReport]
 
@@ -55,6 +57,51 @@ def test_the_name_in_a_broken_agent_file_is_not_reported_as_unknown(check_files:
         "there is no toolset or agent `other`"
     ]
     assert {item.file for item in report.diagnostics} == {"main.agent", "stem.agent"}
+
+
+@each_row(
+    "declared",
+    [
+        {"toolsets": {"x": {"type": "zz"}}},
+        {"toolsets": {"x": {}}},
+        {"toolsets": {"x": 3}},
+        {"toolsets": []},
+        {"flows": {"x": {"mode": "zz", "agents": ["main"]}}},
+        {"flows": {"x": {"mode": "team", "workers": ["main"]}}},
+        {"flows": {"x": {"mode": "workflow", "flow": 3}}},
+        {"flows": {"x": {"mode": "workflow", "agents": [3]}}},
+        {"flows": 3},
+    ],
+)
+def test_what_the_manifest_declares_wrongly_is_reported_there_alone(
+    check_files: CheckFiles, declared: dict[str, Any]
+) -> None:
+    rules = {"allow": ["read_file(docs/**)"], "deny": ["main:write_file"]}
+    report = check_files(
+        {
+            "project.json": manifest(approvals=rules, **declared),
+            "main.agent": agent("main", "toolsets: [x]"),
+        }
+    )
+
+    assert [item.file for item in report.diagnostics if item.severity == "error"] == ["project.json"]
+    assert not {"LD201", "LD504"}.intersection(codes(report))
+
+
+@each_row("mode", ["zz", "handoff"])
+def test_an_entry_that_is_a_wrongly_declared_flow_exists(check_files: CheckFiles, mode: str) -> None:
+    flows = {"x": {"mode": mode, "agents": []}}
+    report = check_files({"project.json": manifest(entry={"flow": "x"}, flows=flows), "main.agent": agent("main")})
+
+    assert codes(report) == ["LD123" if mode == "zz" else "LD124"]
+
+
+def test_a_wrongly_declared_alias_is_one(check_files: CheckFiles) -> None:
+    report = check_files(
+        {"project.json": manifest(models={"fast": 3}, model="fast"), "main.agent": agent("main", "model: fast")}
+    )
+
+    assert [(item.code, item.file) for item in report.diagnostics] == [("LD122", "project.json")]
 
 
 def test_an_unreadable_python_file_is_reported(check_files: CheckFiles) -> None:

@@ -22,7 +22,7 @@ def broken_names(files: ProjectFiles, python: PythonFiles) -> Broken:
     words = {word for text in texts for word in re.findall(r"[\w-]+", text)}
     # Without importing them, it isn't known which names a `*` brings in.
     starred = bool(python.unread) and any("import *" in text for text in texts)
-    return Broken(names, words, python=bool(failed), anything=files.lists_unread or starred)
+    return Broken(names, words, python=bool(failed), anything=files.lists_unread or files.sections_unread or starred)
 
 
 def _text_of(path: Path) -> str:

@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from llm_do.diagnostics.codes.cases import other_agent
 from llm_do.diagnostics.codes.environment import new_manifest
@@ -76,6 +76,18 @@ class ProjectFiles:
             for where in lists
             if item.code.startswith("LD1")
         ) or any(item.code == LD129.id for item in self.diagnostics)
+
+    @property
+    def sections_unread(self) -> bool:
+        """Whether the manifest's toolsets or flows are nothing that has names."""
+        entries = self.node.entries if self.manifest is not None and self.node is not None else {}
+        return any(key in entries and entries[key].kind != "mapping" for key in ("toolsets", "flows"))
+
+    def refused(self, section: Literal["toolsets", "flows", "models"]) -> set[str]:
+        """The names that the manifest declares with errors that leave nothing of them."""
+        if self.manifest is None or self.node is None or section not in self.node.entries:
+            return set()
+        return self.node.entries[section].entries.keys() - getattr(self.manifest, section).keys()
 
     @property
     def python_labels(self) -> list[str]:
