@@ -46,7 +46,7 @@ class Linked:
         manifest = self.files.manifest
         dollars = manifest is not None and manifest.runtime.budget.cost_usd is not None
         aliases = known_aliases(manifest.models if manifest is not None else {}, self.files.root)
-        aliases = {name: () for name in self.files.refused("models")} | aliases
+        aliases = dict.fromkeys(self.files.refused("models"), ()) | aliases
         broken = broken_names(self.files, self.python)
         variables = cache(partial(_variables, self.files))
         if self.files.located.env_file is not None:
