@@ -109,18 +109,18 @@ def open_file(folder: Folder, name: str, path: str) -> Generator[BinaryIO]:
     """Open a regular file in a folder for reading."""
     # Check before opening, because opening some devices has side effects, and after it, which is the check that counts.
     info = folder.lstat(name) if name else folder.stat()
-    must_be_regular(info, path)
+    must_be_regular(info, path, hint="List it instead.")
     must_not_be_held(info, path)
     with os.fdopen(folder.open(name, READ), "rb") as stream:
         must_be_regular(os.fstat(stream.fileno()), path)
         yield stream
 
 
-def must_be_regular(info: os.stat_result, path: str) -> None:
-    """Raise unless this is a regular file."""
+def must_be_regular(info: os.stat_result, path: str, *, hint: str | None = None) -> None:
+    """Raise unless this is a regular file; `hint` is what to do with a folder."""
     kind = kind_of(info)
     if kind == "folder":
-        raise FileRefusedError(path, "it is a folder, not a file", reason="not_a_file", hint="List it instead.")
+        raise FileRefusedError(path, "it is a folder, not a file", reason="not_a_file", hint=hint)
     if kind == "other":
         raise FileRefusedError(path, "it is a socket, a pipe or a device, not a file", reason="not_a_file")
     if kind == "link":

@@ -28,7 +28,7 @@ from llm_do.project.inputs import AnyInput, PromptInput
 from llm_do.project.registry import Registered
 from llm_do.project.tools.builtin_toolsets import BuiltinToolset
 from llm_do.project.tools.toolset_wrappers import find_shown_tools
-from llm_do.text.words import closest_match
+from llm_do.text.words import closest_match, with_count
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -272,7 +272,9 @@ def _conditions(tree: FlowTree, said: tuple[str, ...]) -> Iterator[tuple[str, tu
     elif isinstance(tree, ForEach):
         yield from _conditions(tree.body, (*said, f"for each of {tree.items.text}, at most {tree.at_most}"))
     elif isinstance(tree, Repeat):
-        yield from _conditions(tree.body, (*said, f"until {tree.until.text}, at most {tree.at_most} times"))
+        yield from _conditions(
+            tree.body, (*said, f"until {tree.until.text}, at most {with_count(tree.at_most, 'time')}")
+        )
     else:
         for part in parts_of(tree):
             yield from _conditions(part, said)

@@ -202,10 +202,10 @@ def test_hooks_are_called_once_per_occurrence_in_declared_order_in_every_way_to_
     if way == "run":
         assert finish(runtime).status == "limited"
     elif way == "run_sync":
-        with pytest.raises(Exception, match="all its 1 model requests"):
+        with pytest.raises(Exception, match="its only model request"):
             runtime.run_sync("go")
     else:
-        with pytest.raises(Exception, match="all its 1 model requests"):
+        with pytest.raises(Exception, match="its only model request"):
             streamed(runtime)
 
     assert seen == HOOKS

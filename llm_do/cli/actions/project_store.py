@@ -16,6 +16,7 @@ from llm_do.files.local_folder import FOLDER
 from llm_do.linker.sources.project_root import ProjectLocation
 from llm_do.project.store_location import expand, is_database, is_own_file
 from llm_do.text.sanitizer import sanitize
+from llm_do.text.words import with_count
 from llm_do.threads.opened_stores import open_store
 from llm_do.threads.sql.sql_store import SqlStore
 from llm_do.ui.terminal.text_width import text_width
@@ -144,7 +145,7 @@ def local_time(moment: float) -> str:
 
 def shown_tokens(tokens: int | None) -> str:
     """Tokens in a list; it may not be known how many were used."""
-    return "-" if tokens is None else f"{tokens:,} tokens"
+    return "-" if tokens is None else with_count(tokens, "token")
 
 
 def shown_cost(cost: float | None) -> str:

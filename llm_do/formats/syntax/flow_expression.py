@@ -17,6 +17,7 @@ from llm_do._startup.frozen import frozen
 from llm_do.diagnostics.codes import flows as problems
 from llm_do.diagnostics.codes.code import Problem
 from llm_do.formats.syntax.source import KeyPath, Node
+from llm_do.text.words import with_count
 
 __all__ = [
     "Choice",
@@ -200,7 +201,7 @@ def format_flow(tree: FlowTree) -> str:
     if isinstance(tree, ForEach):
         return f"for each of {tree.items.text} do {_inside(tree.body)}"
     if isinstance(tree, Repeat):
-        return f"repeat {_inside(tree.body)} until {tree.until.text}, at most {tree.at_most} times"
+        return f"repeat {_inside(tree.body)} until {tree.until.text}, at most {with_count(tree.at_most, 'time')}"
     return (" >> " if isinstance(tree, Serial) else " | ").join(map(_inside, parts_of(tree)))
 
 

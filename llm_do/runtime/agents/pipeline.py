@@ -37,6 +37,7 @@ from llm_do.runtime.tools.stamped_tools import StampedToolset
 from llm_do.runtime.tools.traits import traits_of
 from llm_do.text.canonical_json import canonical_json
 from llm_do.text.json_data import arguments_data
+from llm_do.text.words import with_count
 
 __all__ = ["AdoptingPipeline", "Pipeline"]
 
@@ -95,9 +96,9 @@ class Pipeline(AbstractCapability[Any]):
         response = call.frame.call_ids.distinct(response, ctx.messages)
         calls = [part for part in response.tool_calls if part.tool_name not in outputs]
         if call.frame.loops.closes_loop([(part.tool_name, part.args) for part in calls]):
-            threshold = call.frame.loops.threshold
+            times = with_count(call.frame.loops.threshold, "time")
             raise LoopError(
-                f"agent {call.frame.config.name!r} asked for the same tool calls {threshold} times in a row: "
+                f"agent {call.frame.config.name!r} asked for the same tool calls {times} in a row: "
                 + ", ".join(sorted({part.tool_name for part in calls})),
                 hint="Make the tools' results say what to do next, or change `loop_threshold`.",
                 agent_path=call.path,

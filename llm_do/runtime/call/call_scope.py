@@ -27,6 +27,7 @@ from llm_do.runtime.tools.approval_requirement import CURRENT_APPROVALS, CallApp
 from llm_do.text.canonical_json import digest
 from llm_do.text.exception_text import exception_text
 from llm_do.text.json_data import NotDataError, check_awaited, to_json_data
+from llm_do.text.words import with_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,7 +84,7 @@ def open_call(ctx: CallContext, name: str, site: CallSite) -> CallConfig:
     path = f"{parent.path}/{site.position}{name}" if parent.path else f"{site.position}{name}"
     if parent.depth + 1 > limit:
         raise DepthLimitError(
-            f"calling {name!r} would be deeper than {limit} calls",
+            f"calling {name!r} would be deeper than {with_count(limit, 'call')}",
             hint=f"Raise `runtime.max_depth` or {option_name('--max-depth')}, or end the recursion earlier.",
             agent_path=path,
         )

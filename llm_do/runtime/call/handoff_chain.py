@@ -17,6 +17,7 @@ from llm_do.runtime.call.agent_run import agent_context, run_agent
 from llm_do.runtime.call.call_scope import CallSite
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.call_frame import Turn
+from llm_do.text.words import with_count
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -74,8 +75,9 @@ class HandoffChain:
             if handoff is None:
                 return output
             if len(route) > self.limit:
+                times = with_count(self.limit, "time")
                 raise HandoffLimitError(
-                    f"control was handed over more than {self.limit} times: {' -> '.join([*route, handoff.target])}",
+                    f"control was handed over more than {times}: {' -> '.join([*route, handoff.target])}",
                     hint="Say in the agents' instructions when to answer, or raise `max_handoffs`.",
                     agent_path=ctx.path,
                     messages=turn.messages,

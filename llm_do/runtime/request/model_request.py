@@ -124,8 +124,9 @@ def _streams(ctx: CallContext) -> bool:
 def _count_request(ctx: CallContext) -> None:
     config = ctx.frame.config
     if ctx.frame.requests >= config.max_steps:
+        what = "its only model request" if config.max_steps == 1 else f"all its {config.max_steps:,} model requests"
         raise StepLimitError(
-            f"agent {config.name!r} used all its {config.max_steps} model requests",
+            f"agent {config.name!r} used {what}",
             hint=f"Raise `max_steps` in its file, in project.json or with {option_name('--max-steps')}.",
             agent_path=ctx.path,
         )

@@ -64,7 +64,7 @@ def _headline(suite: SuiteResult) -> str:
 def _totals(suite: SuiteResult) -> str:
     tokens = sum(case.usage.total_tokens for case in suite.cases)
     costs = [case.cost for case in suite.cases if case.cost is not None]
-    words = [f"{suite.seconds:.1f} s", f"{tokens:,} tokens"]
+    words = [f"{suite.seconds:.1f} s", with_count(tokens, "token")]
     if costs:
         words.append(
             _dollars(float(sum(costs))) + ("" if len(costs) == len(suite.cases) else " where prices are known")

@@ -22,6 +22,7 @@ from llm_do.files.root import Root
 from llm_do.files.tree import Tree, TreeEntry
 from llm_do.runtime.tools.current_tool import APPROVED_BASIS
 from llm_do.runtime.tools.traits import Preview
+from llm_do.text.words import with_count
 from llm_do.toolsets.filesystem.protection import Protection
 from llm_do.toolsets.filesystem.search import search
 from llm_do.toolsets.filesystem.text_edit import apply_edit
@@ -86,7 +87,7 @@ class FileTools:
         data = _encoded(content, path)
         with self._lock(path):
             new = self.root.write(path, data, guard=self.protection.writing, expected=APPROVED_BASIS.get())
-        return f"{'Made' if new else 'Replaced'} {display_path(path)}, {len(data):,} bytes"
+        return f"{'Made' if new else 'Replaced'} {display_path(path)}, {with_count(len(data), 'byte')}"
 
     def edit_file(self, path: str, old: str, new: str) -> str:
         """Replace one piece of a text file.

@@ -14,6 +14,7 @@ from llm_do.files.root import Root
 from llm_do.policy.values import Decision, Resolved, ToolCallInfo, to_resolved
 from llm_do.project.tools.builtin_toolsets import FILES
 from llm_do.runtime.tools.traits import ToolTraits
+from llm_do.text.words import with_count
 from llm_do.toolsets.filesystem.file_tools import FileTools
 from llm_do.toolsets.function_tools import function_tool
 
@@ -90,7 +91,7 @@ def _describe(name: str, args: Mapping[str, Any]) -> str:
         case "search_files":
             return f"Search the files in {path} for {display_path(str(args.get('pattern', '')))}"
         case "write_file":
-            return f"Write {len(str(args.get('content', ''))):,} characters to the file {path}"
+            return f"Write {with_count(len(str(args.get('content', ''))), 'character')} to the file {path}"
         case "edit_file":
             return f"Edit the file {path}"
         case "make_directory":

@@ -10,6 +10,7 @@ from typing_extensions import TypedDict  # pydantic reads only these before Pyth
 
 from llm_do.files.paths import display_path
 from llm_do.files.refusals import FileRefusedError
+from llm_do.text.words import with_count
 
 __all__ = ["MAX_EDITED", "ReadResult", "decode_text", "is_binary", "read_characters", "read_lines"]
 
@@ -69,7 +70,7 @@ def read_lines(stream: BinaryIO, path: str, offset: int, limit: int | None, *, n
     size = os.fstat(stream.fileno()).st_size
     head = stream.read(_CHUNK)
     if is_binary(head):
-        return f"[{display_path(path)} is a binary file of {size:,} bytes; it is not shown]"
+        return f"[{display_path(path)} is a binary file of {with_count(size, 'byte')}; it is not shown]"
     if not head:
         return f"[{display_path(path)} is empty]"
     if size > _HUGE and limit is None:

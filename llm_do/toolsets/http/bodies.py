@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 
+from llm_do.text.words import with_count
 from llm_do.toolsets.http.exchange import Exchange
 
 __all__ = ["body_text"]
@@ -37,7 +38,7 @@ def body_text(found: Exchange) -> tuple[str, str | None]:
     """
     content_type = found.content_type.lower()
     kind = content_type.partition(";")[0].strip()
-    size = f"the first {len(found.body):,} bytes" if found.cut else f"{len(found.body):,} bytes"
+    size = f"the first {with_count(len(found.body), 'byte')}" if found.cut else with_count(len(found.body), "byte")
     encoding = _encoding(content_type)
     is_text = _TEXTUAL.fullmatch(kind) is not None or kind in _UNKNOWN
     if not found.body:

@@ -181,7 +181,7 @@ def usage_text(tokens: int, cost: float | None) -> list[str]:
         >>> usage_text(1200, 0.00123)
         ['1,200 tokens', '$0.0012']
     """
-    words = [f"{tokens:,} tokens"] if tokens else []
+    words = [with_count(tokens, "token")] if tokens else []
     return words if cost is None else [*words, f"${cost:.4f}"]
 
 

@@ -20,6 +20,7 @@ from llm_do import (
     StepLimitError,
     ToolError,
 )
+from llm_do.text.words import with_count
 from tests.runtime.request.counting import add, assert_continues, counting
 from tests.support.history import results_of, strict
 from tests.support.runs import Answers, agent, carry_out, heard, runtime_of
@@ -192,7 +193,7 @@ def test_calls_deeper_than_max_depth_fail(limit: int) -> None:
     assert max(event.depth for event in ear.events) == limit
     assert len(result.calls) == limit - 1
     assert [error.type for error in result.errors] == ["DepthLimitError"]
-    assert f"deeper than {limit} calls" in result.output
+    assert f"deeper than {with_count(limit, 'call')}" in result.output
     strict(result.messages)
 
 

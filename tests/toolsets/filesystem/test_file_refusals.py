@@ -8,6 +8,7 @@ import pytest
 
 from llm_do.errors import ToolError
 from llm_do.files.refusals import FileRefusedError
+from tests.support.tables import each_row
 from tests.toolsets.filesystem.support import Call
 
 
@@ -45,6 +46,24 @@ def test_a_refusal_is_one_sentence_with_the_reason(
     assert "\n" not in caught.value.message
     assert str(project) not in caught.value.message
     assert sorted(project.rglob("*")) == before
+
+
+@each_row(
+    "name, args, hint",
+    [
+        ("read_file", {"path": "sub"}, "List it instead."),
+        ("write_file", {"path": "sub", "content": ""}, None),
+        ("delete_file", {"path": "sub"}, None),
+        ("move_file", {"source": "sub", "target": "other"}, None),
+    ],
+)
+def test_only_who_reads_a_folder_is_told_to_list_it(
+    call: Call, project: Path, name: str, args: dict[str, str], hint: str | None
+) -> None:
+    (project / "sub").mkdir(exist_ok=True)
+    with pytest.raises(FileRefusedError, match="sub: it is a folder, not a file") as caught:
+        call(name, **args)
+    assert caught.value.hint == hint
 
 
 def test_a_link_to_a_blocked_file_is_blocked(call: Call, project: Path) -> None:

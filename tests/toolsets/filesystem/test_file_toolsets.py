@@ -98,7 +98,7 @@ def test_legacy_reads_return_the_same_dictionary(project: Path) -> None:
         "chars_read": 11,
     }
     assert call("read_file", path="a.txt", max_chars=5, offset=6)["content"] == "world"
-    assert call("write_file", path="b/c.txt", content="x") == "Made b/c.txt, 1 bytes"
+    assert call("write_file", path="b/c.txt", content="x") == "Made b/c.txt, 1 byte"
     assert call("list_files") == ["a.txt", "b/c.txt"]
     assert call("list_files", path="b", pattern="*.txt") == ["b/c.txt"]
 
