@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import cache
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from llm_do.errors import StoreError, ToolError
@@ -14,6 +16,7 @@ from llm_do.text.surrogates import replace_surrogates, replace_surrogates_in_dat
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
+    from pydantic_core import SchemaSerializer
 
 __all__ = [
     "event_text",
@@ -24,6 +27,14 @@ __all__ = [
     "same_json",
     "state_text",
 ]
+
+_MANY = 60
+"""Messages after which a process makes serializers for single kinds of them.
+
+Making one takes as long as it has saved after about as many; a process that runs an agent once writes three messages.
+"""
+
+_written = count(1)
 
 
 def event_text(data: Mapping[str, Any], redact: Redactor) -> str:
@@ -51,6 +62,13 @@ def message_text(message: ModelMessage, redact: Redactor | None = None) -> str:
     from pydantic_ai.messages import ModelMessagesTypeAdapter
     from pydantic_core import to_json
 
+    if next(_written) > _MANY and (serializer := _serializers().get(type(message))) is not None:
+        try:
+            text = serializer.to_json(message).decode()
+        except ValueError:  # the adapter writes some values that aren't of the declared type
+            pass
+        else:
+            return text if redact is None else redact(text)
     try:
         text = ModelMessagesTypeAdapter.dump_json([message])[1:-1].decode()
     except ValueError:
@@ -59,6 +77,33 @@ def message_text(message: ModelMessage, redact: Redactor | None = None) -> str:
             1:-1
         ].decode()
     return text if redact is None else redact(text)
+
+
+@cache
+def _serializers() -> Mapping[type[object], SchemaSerializer]:
+    """A serializer for each kind of message, which writes what PydanticAI's adapter writes.
+
+    The adapter's is one of a union, and pydantic-core writes a member of a union in two steps: as Python data, and that
+    as JSON.
+    """
+    from pydantic_ai.messages import ModelMessagesTypeAdapter
+    from pydantic_core import SchemaSerializer
+
+    made = _kinds(ModelMessagesTypeAdapter.core_schema)
+    return {kind: SchemaSerializer(schema, {"ser_json_bytes": "base64"}) for kind, schema in made}
+
+
+def _kinds(schema: Any) -> Iterator[tuple[type[object], Any]]:
+    """The members of a list's union, each with its schema; none if the schema is of another shape."""
+    definitions: list[Any] = []
+    if schema["type"] == "definitions":
+        schema, definitions = schema["schema"], schema["definitions"]
+    union: Any = schema.get("items_schema", {})
+    if union.get("type") != "tagged-union":
+        return
+    for member in union["choices"].values():
+        if member["type"] == "dataclass":
+            yield member["cls"], {"type": "definitions", "schema": member, "definitions": definitions}
 
 
 def large_message_text(message: ModelMessage, redact: Redactor) -> str:
