@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import UnionType
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_origin
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_origin
 
 from llm_do._extensions import ExtensionPoint
 from llm_do._startup.frozen import frozen
@@ -36,7 +36,6 @@ __all__ = [
     "ToolsetDef",
     "ToolsetFunc",
     "ToolsetRef",
-    "agent_fault",
     "give_skills",
     "is_of_type",
     "skills_of",
@@ -247,10 +246,6 @@ class AgentSpec:
         return TOOL_SCHEMAS.get()(self)
 
 
-_LEAST = {"max_steps": 1, "max_tokens": 1, "retries": 0, "loop_threshold": 0}
-"""The fields that are counts, each with its smallest value, as in an agent file."""
-
-
 SKILLS = "skills"
 """The toolset that every agent with skills has."""
 
@@ -274,37 +269,6 @@ def skills_of(spec: AgentSpec | None) -> tuple[Skill, ...]:
     """
     declared = spec.skills if spec is not None else None
     return tuple(item for item in declared or () if isinstance(item, Skill))
-
-
-def agent_fault(spec: AgentSpec) -> str | None:
-    """Describe what is wrong with the values of a declaration in code, in the words used for files; None if nothing is.
-
-    Example:
-        >>> agent_fault(AgentSpec("writer", max_steps=0))
-        'max_steps must be a whole number, 1 or more, not 0'
-    """
-    for name, least in _LEAST.items():
-        value: object = getattr(spec, name)
-        if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
-            return f"{name} must be a whole number, {least} or more, not {value!r}"
-    seconds = cast("object", spec.tool_timeout)
-    if seconds is not None and not (isinstance(seconds, int | float) and seconds > 0):
-        return f"tool_timeout must be a number of seconds above 0, not {seconds!r}"
-    for name in ("tools", "toolsets", "handoffs", "skills", "capabilities"):
-        if isinstance(getattr(spec, name), str):
-            return f"{name} must be a list of names, not the text {getattr(spec, name)!r}"
-    return _deps_fault(spec)
-
-
-def _deps_fault(spec: AgentSpec) -> str | None:
-    kind = spec.deps_type
-    if kind is None:
-        return None
-    if not isinstance(kind, type) and get_origin(kind) is None:
-        return f"deps_type must be a type, not {kind!r}; the object itself is `deps`"
-    if spec.deps is not None and not is_of_type(spec.deps, kind):
-        return f"deps must be of type {type_name(kind)}, its deps_type, not {type(spec.deps).__name__}"
-    return None
 
 
 def takes_deps(spec: AgentSpec) -> bool:

@@ -19,6 +19,7 @@ from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.flow_spec import FlowSpec, as_member
 from llm_do.project.project import EntrySpec, Project
 from llm_do.project.registry import Registered, Registry
+from llm_do.runtime.agents.spec_faults import check_spec
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.record.results import RunResult
 from llm_do.runtime.record.run_stream import RunStream
@@ -98,6 +99,7 @@ def _open(target: Runnable, options: RunOptions) -> tuple[Runtime, EntryOptions]
     spec = _agent_spec(target)
     if spec is not None:
         check_names("agent", [spec.name])
+        check_spec(spec)
         registry = Registry({spec.name: Registered(spec.name, "agent", spec)})
         project = Project(Path.cwd(), EntrySpec("agent", spec.name), registry)
     elif isinstance(target, FlowSpec):

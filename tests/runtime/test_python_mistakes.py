@@ -103,6 +103,36 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         UsageError,
         "play takes a project or its path, not a value of type AgentSpec",
     ),
+    **{
+        f"{name}={value!r}": (lambda name=name, value=value: mistaken(**{name: value}), UsageError, text)
+        for name, value, text in [
+            ("tools", 3, "tools must be a list of names, functions or tool objects, not 3"),
+            ("tools", [3], "tools is a list of names, functions or tool objects, and has 3"),
+            ("tools", {"add": print}, "tools must be a list of names, functions or tool objects, not {"),
+            ("toolsets", 3, "toolsets must be a list of names, toolsets or factories, not 3"),
+            ("toolsets", [None], "toolsets is a list of names, toolsets or factories, and has None"),
+            ("handoffs", [3], "handoffs is a list of names or AgentSpecs, and has 3"),
+            ("hooks", 3, "hooks must be a list of pairs of a point and a function, not 3"),
+            ("hooks", [("start", 3)], r"hooks is a list of pairs of a point and a function, and has \('start', 3\)"),
+            ("output_guards", ["x", 3], "output_guards is a list of functions, and has 3"),
+            ("instructions", ["a"], r"instructions must be text or a function, not \['a'\]"),
+            ("description", 3, "description must be text, not 3"),
+            ("model_settings", 3, "model_settings must be a dict, not 3"),
+            ("model_settings", {"temperature": "hot"}, "wrong settings: temperature: Input should be a valid number"),
+            ("temperature", "hot", "wrong settings: temperature: Input should be a valid number"),
+            ("compaction", 3, "compaction must be a dict, not 3"),
+            ("compaction", {"max_tokens": "x"}, "wrong compaction: max_tokens: Input should be a valid integer"),
+            ("output_type", 3, "output_type must be a type, or a JSON Schema as a dict, not 3"),
+            ("output_type", "str", "output_type must be a type, or a JSON Schema as a dict, not 'str'"),
+            ("input_model", 3, "input_model must be a subclass of AgentArgs, not 3"),
+            ("input_model", dict, "input_model must be a subclass of AgentArgs, not <class 'dict'>"),
+        ]
+    },
+    "a late agent": (
+        lambda: session().register_agents({"b": AgentSpec("b", input_model=3)}),  # type: ignore[arg-type]
+        UsageError,
+        "agent 'b': input_model must be a subclass of AgentArgs, not 3",
+    ),
     "tools as text": (lambda: mistaken(tools="add"), UsageError, "tools must be a list of names, not the text 'add'"),
 }
 

@@ -320,7 +320,7 @@ def test_additions_to_a_declaration_apply_from_the_next_run(builds: list[str]) -
     assert builds == []
 
 
-@pytest.mark.parametrize("listed", [{"tools": [3]}, {"output_type": "no such type"}], ids=["tool", "output"])
+@pytest.mark.parametrize("listed", [{"tools": [object()]}, {"output_type": object()}], ids=["tool", "output"])
 def test_an_agent_that_cannot_be_built_is_named(listed: dict[str, Any]) -> None:
     result = carry_out(runtime_of([agent("main", script("x"), **listed)]))
 

@@ -216,7 +216,7 @@ def test_a_toolkit_runs_in_a_bare_pydantic_agent_too() -> None:
     ]
     bare = Agent(FunctionModel(Script(turns, {}).answer), toolsets=[kit, other.prefixed("other")], retries={"tools": 9})
     result = asyncio.run(bare.run("go"))
-    strict(result.all_messages())
+    strict(result.all_messages(), reused_ids=True)
     parts = [part for message in result.all_messages() for part in message.parts if isinstance(part, ToolReturnPart)]
     outputs = [str(part.content) for part in parts]
     assert "Unknown tool" in outputs[0]

@@ -17,7 +17,7 @@ from pydantic_ai.toolsets import AbstractToolset
 
 from llm_do.errors import UsageError
 from llm_do.models.pool import CONNECTION_SETTINGS
-from llm_do.project.agent_spec import AgentSpec, agent_fault, give_skills
+from llm_do.project.agent_spec import AgentSpec, give_skills
 from llm_do.project.faults import building
 from llm_do.project.gates import DYNAMIC_MARK
 from llm_do.runtime.agents.admitted_capability import take_capabilities
@@ -32,6 +32,7 @@ from llm_do.runtime.agents.agent_skills import find_agent_skills
 from llm_do.runtime.agents.collected_tools import CollectedTools
 from llm_do.runtime.agents.listed_items import ListedItems
 from llm_do.runtime.agents.pipeline import AdoptingPipeline, Pipeline
+from llm_do.runtime.agents.spec_faults import check_spec
 from llm_do.runtime.context.built_agent import BuiltAgent, parts_of
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.hooks import Hooks
@@ -107,9 +108,7 @@ class AgentBuilder:
                 await asyncio.sleep(0)
 
     def _build_or_explain(self, spec: AgentSpec) -> BuiltAgent:
-        fault = agent_fault(spec)
-        if fault is not None:
-            raise UsageError(f"agent {spec.name!r}: {fault}", hint="correct the AgentSpec")
+        check_spec(spec)
         if sys.flags.optimize > 1:
             raise UsageError(
                 "this Python has no docstrings (-OO, or PYTHONOPTIMIZE=2), from which models learn what tools do",

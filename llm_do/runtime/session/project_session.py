@@ -23,6 +23,7 @@ from llm_do.project.agent_spec import AgentSpec
 from llm_do.project.project import Project
 from llm_do.project.registry import NAME_PATTERN, Registered
 from llm_do.runtime.agents.agent_builder import AgentBuilder, builder_of
+from llm_do.runtime.agents.spec_faults import check_spec
 from llm_do.runtime.approval.approver import Approver
 from llm_do.runtime.context.resources import Resources
 from llm_do.runtime.context.shared import Shared
@@ -100,7 +101,7 @@ class ProjectSession:
             agents: Agents by name; each replaces anything registered under the same name.
 
         Raises:
-            UsageError: A name is invalid, or its value is not an agent.
+            UsageError: A name is invalid, its value is not an agent, or has values that no agent can have.
         """
         for name, agent in agents.items():
             if not isinstance(cast("object", agent), AgentSpec):
@@ -108,6 +109,7 @@ class ProjectSession:
                     f"{name!r} can't be registered as an agent: it is a {type(agent).__name__}",
                     hint="pass an AgentSpec",
                 )
+            check_spec(agent)
         self._register("agent", agents)
 
     def register_tools(self, tools: Mapping[str, Callable[..., Any]]) -> None:
