@@ -13,7 +13,7 @@ from llm_do.project.inputs import PromptInput
 from llm_do.project.project import Project
 from llm_do.project.registry import callable_names
 from llm_do.runtime.session.entries import Entry, entry_for
-from llm_do.text.words import did_you_mean
+from llm_do.text.words import which_name
 
 __all__ = ["OfferedTool", "offered_tools"]
 
@@ -80,7 +80,7 @@ def _callables(project: Project, only: Sequence[str]) -> Iterator[tuple[str | No
                 yield None, entry_for(project, registry, None, [], None), f"Run {name}."
                 continue
             known = callable_names(registry)
-            hint = did_you_mean(name, known) or f"Known names: {', '.join(known)}."
+            hint = which_name(name, known)
             raise UsageError(f"the project has nothing named {name!r} to offer", hint=hint)
         text = found.value.description if found.kind in ("agent", "flow") else found.value.__doc__
         default = f"Ask the agent {name}." if found.kind == "agent" else f"Run the {found.kind} {name}."

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
-__all__ = ["closest_match", "did_you_mean", "place_text", "truncate_end", "with_article", "with_count"]
+__all__ = ["closest_match", "did_you_mean", "place_text", "truncate_end", "which_name", "with_article", "with_count"]
 
 _PARTS = re.compile(r"[\s_.-]+")
 _SEPARATORS = frozenset(" \t\n_.-")
@@ -98,6 +98,20 @@ def did_you_mean(name: str, among: Iterable[str]) -> str | None:
     """
     close = closest_match(name, among)
     return f"did you mean `{close}`?" if close else None
+
+
+def which_name(name: str, known: Collection[str]) -> str:
+    """A hint about a name that nothing has: the nearest one, or all that there are.
+
+    Example:
+        >>> which_name("serach", ["search", "write"]), which_name("x", ["search", "write"])
+        ('did you mean `search`?', 'Known names: search, write.')
+        >>> which_name("x", [])
+        'Agents, flows and exported functions have names, and there are none.'
+    """
+    if not known:
+        return "Agents, flows and exported functions have names, and there are none."
+    return did_you_mean(name, known) or f"Known names: {', '.join(known)}."
 
 
 def with_article(noun: str) -> str:

@@ -282,3 +282,14 @@ def test_the_state_of_an_agents_call_is_not_changed_behind_its_back() -> None:
 
     (error,) = result.errors
     assert "'leave' is a tool of the toolkit 'desk', whose state belongs to the call of main" in error.message
+
+
+def test_a_call_where_nothing_has_a_name_says_so() -> None:
+    async def main(input: Any, ctx: CallContext) -> Any:
+        return await ctx.call("main", "x")
+
+    error = carry_out(runtime_of([], main)).error
+
+    assert isinstance(error, RunError)
+    assert error.message == "nothing is registered under the name 'main'"
+    assert error.hint == "Agents, flows and exported functions have names, and there are none."

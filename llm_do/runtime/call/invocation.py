@@ -26,7 +26,7 @@ from llm_do.runtime.call.toolset_call import find_toolset_call, toolset_tool_nam
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.call_frame import CallFrame, Turn
 from llm_do.runtime.context.emission import flush_record
-from llm_do.text.words import did_you_mean
+from llm_do.text.words import which_name
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -50,7 +50,7 @@ async def call_by_name(ctx: CallContext, name: str, value: object, label: str = 
                     run = partial(tool.run, ctx, child)
                     return await scope.returns(await run_function_step(child, run, run, repeatable=tool.repeatable))
         known = [*callable_names(ctx.runtime.registry), *toolset_tool_names(ctx)]
-        hint = did_you_mean(str(name), known) or "Known names: " + ", ".join(known)
+        hint = which_name(str(name), known)
         unknown = RunError(f"nothing is registered under the name {name!r}", hint=hint, agent_path=ctx.path)
         ctx.run.record_error(unknown, ctx.path)
         raise unknown

@@ -20,7 +20,7 @@ from llm_do.runtime.call.function_call import call_code
 from llm_do.runtime.call.handoff_chain import HandoffChain, find_target
 from llm_do.runtime.call.invocation import run_flow
 from llm_do.runtime.context.call_context import CallContext
-from llm_do.text.words import did_you_mean
+from llm_do.text.words import which_name
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
@@ -255,7 +255,7 @@ def nothing_to_run(name: str, registry: Mapping[str, Registered]) -> UsageError:
     return UsageError(
         f"the project has nothing named {name!r} to run"
         + (": that is a toolset, for agents to list" if name in registry else ""),
-        hint=did_you_mean(name, known) or "Known names: " + ", ".join(known),
+        hint=which_name(name, known),
     )
 
 

@@ -205,7 +205,7 @@ def _check_text(words: Sequence[str], pairs: Sequence[tuple[str, str, str]], pro
         if not pair:
             raise UsageError(f"{word!r} is not NAME=VALUE, as the words before it are", hint="Quote a value's spaces.")
         if name not in properties:
-            hint = did_you_mean(name, properties) or f"It takes {', '.join(properties)}."
+            hint = did_you_mean(name, properties) or f"It takes {', '.join(properties) or 'nothing'}."
             raise UsageError(f"the tool has no argument {name!r}", hint=hint)
 
 
