@@ -53,6 +53,22 @@ def test_without_a_thread_state_lives_as_long_as_the_run() -> None:
     assert [carry_out(runtime).output for _ in range(2)] == [[None, {"n": 1}, {}]] * 2
 
 
+def test_a_state_is_saved_with_a_run_that_fails_and_that_of_no_user_is_not_kept(store: Any) -> None:
+    def main(input: Any, ctx: CallContext) -> Any:
+        ctx.thread.state["n"] = ctx.thread.state.get("n", 0) + 1
+        ctx.user.state["n"] = ctx.user.state.get("n", 0) + 1
+        if ctx.thread.state["n"] == 1:
+            raise ValueError("no")
+        return [ctx.thread.state, ctx.user.state]
+
+    for user, count in (("ann", 2), (None, 1)):
+        results = on_thread(runtime_on(store, entry=main), "x", "x", user=user)
+        assert [(result.status, result.output) for result in results] == [
+            ("failed", None),
+            ("completed", [{"n": 2}, {"n": count}]),
+        ]
+
+
 def test_state_that_is_not_json_ends_the_run_and_leaves_the_conversation_and_the_old_state(store: Any) -> None:
     @tool(approval="allow")
     def spoil() -> str:
