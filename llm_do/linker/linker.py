@@ -46,6 +46,7 @@ from llm_do.project.flow_spec import FlowSpec, every_agent, every_caller, listed
 from llm_do.project.functions import takes_context
 from llm_do.project.project import EntrySpec, Project
 from llm_do.project.tools.builtin_toolsets import BuiltinToolset
+from llm_do.tools import NamedTool
 
 __all__ = ["LinkReport", "check_project", "link"]
 
@@ -173,13 +174,20 @@ def _register_exports(linked: Linked) -> None:
     linked.exports, faults, refused = read_exports(files, entry)
     linked.names.faults += faults
     linked.names.refused |= refused
+    exported = {id(_exported(export.value)): (export.label, export.name) for export in linked.exports}
     for file in files:
+        bound = {name: exported.get(id(value)) for name, value in file.namespace.items()}
+        linked.names.renamed |= {name: export for name, export in bound.items() if export is not None}
         functions = (name for name, value in file.namespace.items() if isinstance(value, FunctionType))
         linked.names.functions |= dict.fromkeys(functions, file.label)
         toolsets = (name for name, value in file.namespace.items() if is_toolset(value))
         linked.names.toolsets |= dict.fromkeys(toolsets, file.label)
     for export in linked.exports:
         linked.names.register(export.name, export.kind, export.value, export.place)
+
+
+def _exported(value: object) -> object:
+    return value.function if isinstance(value, NamedTool) else value
 
 
 def _register_toolsets(linked: Linked) -> None:

@@ -120,6 +120,25 @@ def test_a_toolset_left_out_of_toolsets_is_not_exported_and_the_hint_shows_how(m
 
 
 @each_row(
+    "code, listed, exported",
+    [
+        (TOOLSET + "spare = FunctionToolset(id='parts')\nTOOLSETS = [spare]", "toolsets: [spare]", "parts"),
+        (TOOLSET + "spare = FunctionToolset(id='parts')", "toolsets: [spare]", "parts"),
+        (TOOLSET + "spare = FunctionToolset()\nTOOLSETS = {'parts': spare}", "toolsets: [spare]", "parts"),
+        ("def add(): ...\nTOOLS = {'plus': add}", "tools: [add]", "plus"),
+        ("from llm_do import tool\n@tool(name='plus')\ndef add(): ...\nTOOLS = [add]", "tools: [add]", "plus"),
+    ],
+)
+def test_the_hint_for_a_bound_name_is_the_name_of_the_export(make: Make, code: str, listed: str, exported: str) -> None:
+    files = {"project.json": manifest(python_files=["*.py"], model="test"), "a.py": code, "b.py": "from a import *"}
+    report = check_project(make({**files, "main.agent": agent("main", listed)}))
+
+    [found] = [item for item in report.diagnostics if item.severity == "error"]
+    assert (found.code, found.file) == ("LD201", "main.agent")
+    assert found.hint == f"a.py exports it as `{exported}`: write that name"
+
+
+@each_row(
     "code, listed",
     [
         ("def 数える(x: str) -> str: ...\nTOOLS = [数える]", "tools: [数える]"),

@@ -54,6 +54,11 @@ def unexported_name(noun: str, name: str, file: str, variable: str) -> Problem:
     return LD201.problem(f"there is no {noun} `{name}`", hint)
 
 
+def renamed_export(noun: str, name: str, file: str, exported: str) -> Problem:
+    """The name that a Python file binds to what it exports under another."""
+    return LD201.problem(f"there is no {noun} `{name}`", f"{file} exports it as `{exported}`: write that name")
+
+
 def unknown_member(name: str, members: Iterable[str]) -> Problem:
     """A name in the expression of a flow made in code."""
     hint = did_you_mean(name, members) or "list it among the flow's agents"

@@ -48,10 +48,11 @@ class Names:
     """The names registered so far, with the diagnostics found on the way.
 
     `refused` has the names whose registration failed and was reported. `functions` (each with its file) and `toolsets`
-    are those in the project's Python files, exported or not. `dollars` is set if the project has a budget in US
-    dollars, so that the price of every model must be known. `aliases` are those of models, the person's own included.
-    `packages` has the versions of installed packages whose toolsets and models the project uses, `unread_packages` what
-    it uses of packages that weren't imported. `variables` returns what `${NAME}` may stand for.
+    are those in the project's Python files, exported or not; `renamed` has the file and the name of the export of what
+    is bound to another name. `dollars` is set if the project has a budget in US dollars, so that the price of every
+    model must be known. `aliases` are those of models, the person's own included. `packages` has the versions of
+    installed packages whose toolsets and models the project uses, `unread_packages` what it uses of packages that
+    weren't imported. `variables` returns what `${NAME}` may stand for.
     """
 
     broken: Broken = field(default_factory=Broken)
@@ -60,6 +61,7 @@ class Names:
     refused: set[str] = field(default_factory=set[str])
     functions: dict[str, str] = field(default_factory=dict[str, str])
     toolsets: dict[str, str] = field(default_factory=dict[str, str])
+    renamed: dict[str, tuple[str, str]] = field(default_factory=dict[str, "tuple[str, str]"])
     root: Path | None = None
     dollars: bool = False
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, "tuple[str, ...]"])
@@ -110,6 +112,8 @@ class Names:
     def _unknown(self, name: str, kinds: Sequence[Kind], noun: str) -> Problem:
         file = self.functions.get(name) if "tool" in kinds or "toolset" in kinds else None
         file = file or (self.toolsets.get(name) if "toolset" in kinds else None)
+        if file is not None and name in self.renamed:
+            return problems.renamed_export(noun, name, *self.renamed[name])
         if file is not None:
             return problems.unexported_name(noun, name, file, "TOOLSETS" if "toolset" in kinds else "TOOLS")
         if "toolset" in kinds and name in CONFIGURABLE:
