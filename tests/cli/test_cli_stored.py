@@ -168,6 +168,34 @@ def test_runs_are_filtered_summed_up_and_shown_with_their_requests(project: Call
     assert {ended[name].code for name in ("unknown", "when", "beyond", "odd", "events", "compare")} == {2}
 
 
+def test_only_the_latest_runs_are_listed(project: Callable[..., Path]) -> None:
+    root = project()
+    for text in ("a", "b", "c"):
+        run_forked("run", text, "--model", "test", cwd=root)
+    every = run_forked("runs", "list", "--limit", "3", cwd=root)
+
+    for limit, says in ((2, "only the latest 2 runs are shown; --limit shows more"), (1, "only the latest run is")):
+        some = run_forked("runs", "list", "--limit", str(limit), cwd=root)
+        assert some.out.splitlines() == every.out.splitlines()[:limit]
+        assert says in some.err
+    assert len(every.out.splitlines()) == 3
+    assert every.err == ""
+
+
+def test_a_run_that_cannot_be_read_is_named(project: Callable[..., Path]) -> None:
+    root = project()
+    run_forked("run", "a", "--model", "test", cwd=root)
+    with closing(sqlite3.connect(root / ".llm-do" / "state.db")) as db:
+        db.execute("UPDATE runs SET usage = '{'")
+        db.commit()
+        (run,) = db.execute("SELECT id FROM runs").fetchone()
+
+    listed = run_forked("runs", "list", cwd=root)
+
+    assert listed.code != 0
+    assert f"run '{run}' can't be read: JSONDecodeError" in " ".join(listed.err.split())
+
+
 def test_runs_whose_requests_are_not_kept_say_why(project: Callable[..., Path]) -> None:
     manifest = {"version": 1, "entry": {"agent": "main"}, "agent_files": ["main.agent"], "python_files": ["tools.py"]}
     root = project(manifest=json.dumps({**manifest, "runtime": {"record": {"exchanges": False}}}))

@@ -32,6 +32,7 @@ __all__ = [
     "print_from_store",
     "shown_cost",
     "shown_tokens",
+    "warn_of_more",
 ]
 
 CELL_COLUMNS = 40
@@ -151,6 +152,12 @@ def shown_tokens(tokens: int | None) -> str:
 def shown_cost(cost: float | None) -> str:
     """US dollars in a list; the price may not be known."""
     return "-" if cost is None else f"${cost:.4f}"
+
+
+def warn_of_more(limit: int, what: str) -> None:
+    """Say that a list is longer than what is shown of it."""
+    shown = f"{limit} {what}s are" if limit > 1 else f"{what} is"
+    warn(f"only the latest {shown} shown; --limit shows more")
 
 
 def align_columns(rows: Sequence[Sequence[str]], header: Sequence[str] = ()) -> list[str]:

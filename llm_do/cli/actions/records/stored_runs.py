@@ -13,6 +13,7 @@ from llm_do.cli.actions.project_store import (
     print_from_store,
     shown_cost,
     shown_tokens,
+    warn_of_more,
 )
 from llm_do.errors import EXIT_CODES, UsageError
 from llm_do.runtime.record.results import Usage
@@ -58,7 +59,10 @@ async def list_runs(
 ) -> Sequence[str]:
     """Runs, the most recent first."""
     await store.recover()
-    runs = await store.runs(filter=filter, limit=limit)
+    runs = await store.runs(filter=filter, limit=limit + 1)
+    if len(runs) > limit:
+        warn_of_more(limit, "run")
+        runs = runs[:limit]
     if as_json:
         data = [run.to_dict() for run in runs]
         return [json.dumps(data, ensure_ascii=False)]

@@ -15,6 +15,7 @@ from llm_do.cli.actions.project_store import (
     print_from_store,
     shown_cost,
     shown_tokens,
+    warn_of_more,
 )
 from llm_do.cli.arguments.thread_settings import parse_changes
 from llm_do.cli.process import stdin
@@ -64,7 +65,7 @@ async def list_threads(
     await _warn_of_old_threads(store, location)
     found = await store.threads_with_totals(user, every_user=every_user, limit=limit + 1)
     if len(found) > limit:
-        warn(f"only the latest {limit} threads are shown; --limit shows more")
+        warn_of_more(limit, "thread")
         del found[limit:]
     if as_json:
         data = [{**_data(record), "tokens": totals.tokens, "cost_usd": totals.cost_usd} for record, totals in found]
