@@ -19,9 +19,9 @@ from llm_do.project.faults import DATA_HINT, not_data_error
 from llm_do.runtime.context.call_context import CURRENT_CALL, CallContext
 from llm_do.runtime.context.call_frame import CallConfig
 from llm_do.runtime.context.emission import emit, ending_run, record_tool
-from llm_do.runtime.record.events.run_events import CallFinishedEvent, CallStartedEvent
+from llm_do.runtime.record.events.run_events import CallFinishedEvent, CallStartedEvent, WarningEvent
 from llm_do.runtime.record.outcomes import CallOutcome, ToolOutcome, ToolOutput
-from llm_do.runtime.record.results import ErrorRecord, Usage
+from llm_do.runtime.record.results import ErrorRecord, Usage, WarningRecord
 from llm_do.runtime.steps.inner_calls import current_step, note_inner_call
 from llm_do.runtime.tools.approval_requirement import CURRENT_APPROVALS, CallApprovals
 from llm_do.text.canonical_json import digest
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 
-__all__ = ["CallScope", "CallSite", "input_data", "open_call", "status_of"]
+__all__ = ["CallScope", "CallSite", "input_data", "open_call", "status_of", "warn_of_left_calls"]
 
 
 @frozen
@@ -94,6 +94,14 @@ def open_call(ctx: CallContext, name: str, site: CallSite) -> CallConfig:
     call_id = ctx.run.unique_call_id(f"{parent.call_id}.{site.key}")
     note_inner_call(call_id)
     return CallConfig(name, path, parent.depth + 1, call_id, parent.call_id, label=site.label)
+
+
+def warn_of_left_calls(ctx: CallContext, count: int) -> None:
+    """Warn of calls that were still running when the entry returned."""
+    calls, them = ("a call was", "it was") if count == 1 else (f"{count:,} calls were", "they were")
+    message = f"{calls} still running when {ctx.frame.config.name} returned; {them} cancelled: await what you begin"
+    ctx.run.warnings.append(WarningRecord(message, ctx.path))
+    ctx.run.emit(WarningEvent, ctx.frame.config, message=message)
 
 
 class CallScope:

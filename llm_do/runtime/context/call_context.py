@@ -141,7 +141,8 @@ class CallContext:
         """
         self.run.raise_if_ended()
         try:
-            return await self.run.call_by_name(self, name, input, label)
+            with self.run.tasks.open():
+                return await self.run.call_by_name(self, name, input, label)
         except ABORTS as error:
             self.run.end_signal = RunEndSignal(error)
             raise self.run.end_signal from error
@@ -170,7 +171,8 @@ class CallContext:
             ...     return await ctx.step("today", lambda: "2031-05-02")
         """
         self.run.raise_if_ended()
-        return await self.run.run_code_step(self, name, function, args)
+        with self.run.tasks.open():
+            return await self.run.run_code_step(self, name, function, args)
 
     async def call_agent(self, name: str, input: object) -> Any:
         """Call an agent by name; equivalent to `call`."""

@@ -9,7 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
+from llm_do.concurrency.open_tasks import OpenTasks
 from llm_do.concurrency.run_end import RunEndSignal
+from llm_do.errors import RunError
 from llm_do.runtime.context.budget import BudgetMeter
 from llm_do.runtime.record.events.event import Event
 from llm_do.runtime.record.events.event_base import EventBase
@@ -59,6 +61,8 @@ class RunState:
         end_signal: What ended the run, kept in case the project's code swallows the exception.
         returned: What its entry returned, and the same as JSON data.
         loop: The event loop it runs in.
+        tasks: The tasks in which the project's code makes calls.
+        over: Whether its last event has been emitted.
     """
 
     run_id: str
@@ -91,6 +95,8 @@ class RunState:
     end_signal: RunEndSignal | None = None
     returned: tuple[Any, Any] = (None, None)
     loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
+    tasks: OpenTasks = field(default_factory=OpenTasks)
+    over: bool = False
     _last_time: float = 0.0
     _conversations: int = 0
     _conversation: int = 0
@@ -116,9 +122,11 @@ class RunState:
         return self.durable is not None and self.durable.log.replays
 
     def raise_if_ended(self) -> None:
-        """Raise the end signal if the run has ended while the project's code is still running."""
+        """Raise the end signal, or a `RunError`, if the run has ended while the project's code is still running."""
         if self.end_signal is not None:
             raise self.end_signal
+        if self.over:
+            raise RunError("the run has ended", hint="Code makes its calls before its entry returns: await them there.")
 
     def run_in_loop(self, callback: Callable[[], None]) -> None:
         """Call a function in the run's event loop, at once if that is the current one; only that loop emits events."""

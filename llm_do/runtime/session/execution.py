@@ -30,7 +30,7 @@ from llm_do.errors import (
     UsageError,
 )
 from llm_do.project.faults import locate
-from llm_do.runtime.call.call_scope import status_of
+from llm_do.runtime.call.call_scope import status_of, warn_of_left_calls
 from llm_do.runtime.context.call_context import CallContext
 from llm_do.runtime.context.call_frame import CallConfig, CallFrame, Turn
 from llm_do.runtime.context.emission import emit
@@ -201,7 +201,8 @@ class Execution:
 
     async def _attempt(self, ctx: CallContext, entry: Entry, value: BaseModel) -> RunOutcome:
         """Run the entry in a task of its own, so that `interrupt` can be distinguished from an outer cancellation."""
-        task = asyncio.ensure_future(self._timed(ctx, entry, value))
+        work = self._timed(ctx, entry, value)
+        task = asyncio.ensure_future(self.run.tasks.outlast(work, partial(warn_of_left_calls, ctx)))
         if self.run.durable is not None:
             self.run.durable.questions.suspend = partial(suspend, self.run, task)
             self.run.durable.leave = partial(self._interrupt, task)
@@ -346,6 +347,7 @@ class Execution:
     def _announce(self, result: RunResult, event: Event) -> None:
         """Emit a run's last event, after its end is final."""
         self.run.deliver(event)
+        self.run.over = True
         self.session.shared.count(result.usage)
 
     def _result(self, ctx: CallContext, entry: Entry, outcome: RunOutcome) -> tuple[RunResult, Event]:
