@@ -64,6 +64,8 @@ def find_program(name: str, path: str, cwd: Path) -> str:
     else:
         folders = [entry for entry in path.split(os.pathsep) if Path(entry).is_absolute()]
         found = shutil.which(name, path=os.pathsep.join(folders)) if folders else None
+    if found is None and ("/" in name or os.sep in name) and (cwd / name).is_file():
+        raise MissingProgramError(f"the file {name!r} can't be run: it is not executable")
     if found is None:
         raise MissingProgramError(f"there is no program {name!r}: name one that is installed, or do without")
     return found

@@ -86,6 +86,13 @@ def test_commands_get_no_input(shell: FunctionToolset[Any]) -> None:
     assert run(shell, "cat", timeout=20)["stdout"] == ""
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such permission")
+def test_a_file_without_the_permission_to_run_is_called_that(shell: FunctionToolset[Any], tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("x")
+    with pytest.raises(ToolError, match=r"the file '\./notes\.txt' can't be run: it is not executable"):
+        run(shell, "./notes.txt")
+
+
 def test_a_missing_program_is_a_failed_result(shell: FunctionToolset[Any]) -> None:
     with pytest.raises(ToolError, match="there is no program 'no-such-program'"):
         run(shell, "no-such-program")
