@@ -6,19 +6,21 @@ import asyncio
 import json
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic_ai.messages import ModelResponse
 
 from llm_do import RunResult
 from llm_do.errors import SuspendedError
-from llm_do.runtime.record.results import messages_data
+from llm_do.runtime.record.results import ExecutionContext, messages_data
 from llm_do.runtime.record.store.store_writes import Batch
 from llm_do.runtime.record.store.stored_questions import KeptAnswer
 from llm_do.runtime.record.stored_records import Filter
 from llm_do.runtime.session import execution
-from llm_do.runtime.steps.stored_results import result_text
+from llm_do.runtime.steps.stored_results import result_from_text, result_text
 from llm_do.threads import SqliteStore
 from tests.durable.scenarios import SCENARIOS, effects_of, runtime_for
 from tests.support.history import results_of
@@ -213,8 +215,33 @@ def test_a_run_that_has_ended_returns_its_result_again(tmp_path: Path) -> None:
 
     expected, again, events = asyncio.run(twice())
     assert facts(again) == facts(expected)
+    assert again.execution_context == expected.execution_context
+    assert list(again.execution_context.messages) == again.messages
     assert events == []
     assert effects_of(tmp_path).count("m1") == 1
+
+
+def test_a_result_is_kept_with_each_of_its_messages_once(tmp_path: Path) -> None:
+    result, _, _ = asyncio.run(whole("nested", tmp_path))
+    histories = [result.messages, *(call.messages for call in result.calls)]
+
+    text = result_text(result)
+
+    assert result.messages
+    assert text.count('"kind": "response"') == sum(
+        isinstance(each, ModelResponse) for some in histories for each in some
+    )
+
+
+@pytest.mark.parametrize("kept", [0, 1])
+def test_a_result_whose_conversation_goes_on_otherwise_is_kept_with_both(kept: int, tmp_path: Path) -> None:
+    result, _, _ = asyncio.run(whole("nested", tmp_path))
+    context = ExecutionContext(tuple(result.messages[:kept]), active_agent="other")
+
+    again = result_from_text(result_text(replace(result, execution_context=context)))
+
+    assert again.execution_context == context
+    assert messages_data(again.messages) == messages_data(result.messages)
 
 
 def test_events_are_heard_once_they_are_kept_and_each_once(tmp_path: Path) -> None:

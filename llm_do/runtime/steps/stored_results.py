@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
+from operator import is_
 from typing import Any
 
 from pydantic_ai.messages import ModelMessagesTypeAdapter
@@ -33,9 +35,17 @@ def is_large_result(result: RunResult) -> bool:
 
 
 def result_text(result: RunResult) -> str:
-    """A result as JSON text, made in parts if it is large."""
+    """A result as JSON text, made in parts if it is large.
+
+    The history is mostly the conversation to continue from as well, and then it is written once.
+    """
     error = ErrorRecord.of(result.error).to_dict() if result.error is not None else None
-    data = {**result.to_dict(), "error": error}
+    context = result.execution_context
+    same = len(context.messages) == len(result.messages) and all(map(is_, context.messages, result.messages))
+    written = replace(result, execution_context=replace(context, messages=())) if same else result
+    data: dict[str, Any] = {**written.to_dict(), "error": error}
+    if same:
+        data["execution_context"]["messages"] = None
     return "".join(json_parts(data)) if is_large_result(result) else json_text(data)
 
 
@@ -43,19 +53,23 @@ def result_from_text(text: str) -> RunResult:
     """The result that `result_text` wrote; its output is JSON data, and its error has no traceback."""
     with reading("the result of the run"):
         data: Any = json.loads(text)
+        messages = ModelMessagesTypeAdapter.validate_python(data["messages"])
+        context = ExecutionContext.from_dict(data["execution_context"])
+        if data["execution_context"]["messages"] is None:
+            context = replace(context, messages=tuple(messages))
         return RunResult(
             status=data["status"],
             output=data["output"],
             run_id=data["run_id"],
             thread_id=data["thread_id"],
-            messages=ModelMessagesTypeAdapter.validate_python(data["messages"]),
+            messages=messages,
             calls=[call_record(call) for call in data["calls"]],
             usage=Usage.from_dict(data["usage"]),
             steps=data["steps"],
             errors=[ErrorRecord(**error) for error in data["errors"]],
             denials=[ApprovalRecord(**record) for record in data["denials"]],
             approvals=[ApprovalRecord(**record) for record in data["approvals"]],
-            execution_context=ExecutionContext.from_dict(data["execution_context"]),
+            execution_context=context,
             error=_error(data["error"], data["status"]) if data["error"] is not None else None,
             warnings=[WarningRecord(**record) for record in data["warnings"]],
         )
