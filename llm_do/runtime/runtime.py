@@ -156,7 +156,7 @@ class Runtime(ProjectSession):
             2
         """
         check_inputs(inputs)
-        self.check_patterns()
+        self._check_patterns()
         return MAP_INPUTS.get()(
             self,
             inputs,
@@ -298,7 +298,7 @@ class Runtime(ProjectSession):
         history = continue_history(messages, execution_context)
         before = execution_context or ExecutionContext()
         if entry is None or isinstance(entry, str):  # an entry that is passed may have tools that aren't registered
-            self.check_patterns()
+            self._check_patterns()
         run_id, deps = options.get("run_id"), options.get("deps")
         check_id("run", run_id)
         if run_id is not None and self.config.durable and await find_run(self, run_id) is not None:

@@ -141,7 +141,7 @@ class ProjectSession:
 
     # -- events
 
-    def check_patterns(self) -> None:
+    def _check_patterns(self) -> None:
         """Warn, at the first run, of patterns in `allow` and `deny` that match nothing that is registered by then."""
         patterns, self._unchecked = self._unchecked, []
         if patterns:
