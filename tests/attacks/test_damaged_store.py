@@ -165,7 +165,7 @@ def test_no_command_fails_by_itself_on_a_damaged_store(asking: Path, tmp_path: P
 
 def test_data_that_cannot_be_read_is_named_with_its_store(asking: Path, tmp_path: Path) -> None:
     found = {
-        "runs.usage = 5": ("runs list", "state.db has data that can't be read: TypeError: "),
+        "runs.usage = 5": ("runs list", "state.db has data that can't be read: run 'd1': TypeError: "),
         "runs.status = x'61'": (
             "runs list",
             "state.db has data that can't be read: `status` is b'a', which",

@@ -193,7 +193,7 @@ def test_a_run_that_cannot_be_read_is_named(project: Callable[..., Path]) -> Non
     listed = run_forked("runs", "list", cwd=root)
 
     assert listed.code != 0
-    assert f"run '{run}' can't be read: JSONDecodeError" in " ".join(listed.err.split())
+    assert f"state.db has data that can't be read: run '{run}': JSONDecodeError" in " ".join(listed.err.split())
 
 
 def test_runs_whose_requests_are_not_kept_say_why(project: Callable[..., Path]) -> None:

@@ -12,9 +12,11 @@ from dataclasses import replace
 from typing import Any
 
 from llm_do.runtime.record.results import Usage
-from llm_do.runtime.record.store.unreadable_data import reading, texts_of
+from llm_do.runtime.record.store.unreadable_data import UNREADABLE, texts_of
 from llm_do.runtime.record.stored_records import RunFilter, RunRecord, Spending, SpendingBy
+from llm_do.text.exception_text import first_fault
 from llm_do.threads.sql.database import Database
+from llm_do.threads.sql.store_errors import UnreadableDataError
 
 __all__ = ["UNENDED", "before_beginning", "claims", "open_runs", "run_records", "spending"]
 
@@ -141,9 +143,11 @@ def _most_expensive_first(spent: Spending) -> tuple[float, int, str]:
 
 
 def _run(row: Sequence[Any]) -> RunRecord:
-    with reading(f"run {row[0]!r}"):
+    try:
         usage = Usage.from_dict(json.loads(row[9])) if row[9] else None
         models = texts_of(row[10]) if row[10] else ()
+    except UNREADABLE as error:
+        raise UnreadableDataError(f"run {row[0]!r}: {type(error).__name__}: {first_fault(error)[:200]}") from error
     known = (row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7], row[8])
     return RunRecord(*known, usage, models, row[11], row[12] or "", row[13], row[14])
 
