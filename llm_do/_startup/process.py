@@ -67,11 +67,24 @@ def hasten_imports() -> None:
     from llm_do._startup.stand_ins import defer_docstring_parser
 
     keep_compiled_texts("models")
+    _import_hashlib()
     import_httpx()
     defer_packages()
     defer_adapters()
     defer_docstring_parser()
     keep_prices()
+
+
+def _import_hashlib() -> None:
+    """Import `hashlib` without its log: where memory ends meanwhile, that is a traceback for each missing algorithm."""
+    import logging
+    from importlib import import_module
+
+    logging.disable()
+    try:
+        import_module("hashlib")
+    finally:
+        logging.disable(logging.NOTSET)
 
 
 def hasten_reading() -> None:

@@ -51,6 +51,22 @@ def test_a_lack_of_memory_is_what_the_error_says(tmp_path: Path, command: list[s
     assert ended.err.startswith("error: there isn't enough memory. Close other programs, or raise the limit: `ulimit ")
 
 
+def test_a_lack_of_memory_while_hashes_are_imported_shows_no_traceback() -> None:
+    code = (
+        "import sys\n"
+        "sys.modules.update(dict.fromkeys(('hashlib', '_hashlib', '_blake2', '_sha3', '_md5')))\n"
+        "del sys.modules['hashlib']\n"
+        "from llm_do._startup.process import hasten_imports\n"
+        "try:\n"
+        "    hasten_imports()\n"
+        "except Exception as error:\n"
+        "    print(type(error).__name__)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+
+    assert ended.stderr == ""
+
+
 def test_native_code_that_fails_without_a_reason_lacks_memory_where_there_is_none_to_look_up_the_limit() -> None:
     code = (
         "import sys\n"
