@@ -112,7 +112,7 @@ def plain(do: str, key: str) -> str:
     return "plain"
 
 
-def response(requested: list[tuple[str, int, str, str]], sizes: dict[str, int]) -> list[Any]:
+def response(turn: int, requested: list[tuple[str, int, str, str]], sizes: dict[str, int]) -> list[Any]:
     made = []
     for number, (where, index, do, key) in enumerate(requested):
         name = "plain" if where == "plain" else f"{where}_t{index % sizes[where]}"
@@ -121,7 +121,7 @@ def response(requested: list[tuple[str, int, str, str]], sizes: dict[str, int]) 
             args["key"] = f"denied-{key}"
         if do == "invalid":
             args = {"do": 5, "key": [key]}
-        made.append(call("nothing" if do == "unknown" else name, args, f"c{number}"))
+        made.append(call("nothing" if do == "unknown" else name, args, f"c{turn}-{number}"))
     return made
 
 
@@ -133,7 +133,7 @@ def played(a: dict[str, Gate], b: dict[str, Gate], requested: list[Any], **optio
     spec.add_toolkit("a", build("a", a))
     spec.add_toolkit("b", build("b", b))
     return play(
-        *(response(batch, sizes) for batch in requested),
+        *(response(turn, batch, sizes) for turn, batch in enumerate(requested)),
         "done",
         kits=spec.toolsets,
         tools=[plain],
@@ -154,9 +154,7 @@ def test_a_run_does_what_the_model_of_it_does(
     models = {"a": Reference(a), "b": Reference(b)}
     run = played(a, b, requested, gate=gate)
     assert run.result.status == "completed", run.result.error
-    asked_of = {event.tool_call_id: [] for event in run.ear.of("tool_result")}
-    for event in run.ear.of("tool_result"):
-        asked_of[event.tool_call_id].append(event.status)
+    ended = {event.tool_call_id: event.status for event in run.ear.of("tool_result")}
     for turn, batch in enumerate(requested):
         visible = {f"{name}_{tool}" for name, model in models.items() for tool in model.visible()} | {"plain"}
         everything = {f"{name}_{tool}" for name, model in models.items() for tool in model.gates} | {"plain"}
@@ -172,18 +170,13 @@ def test_a_run_does_what_the_model_of_it_does(
             elif where == "plain":
                 words = {"invalid": "refused", "denied": "denied", "raise": "failed", "fail": "failed"}
                 expected[number] = words.get(do, "success")
-        got = {number: asked_of[f"c{number}"][_seen(requested, turn, number)] for number in range(len(batch))}
+        got = {number: ended[f"c{turn}-{number}"] for number in range(len(batch))}
         assert got == expected
     for name, model in models.items():
         state = run.result.toolkits[name]
         assert state.unlocked_states == model.states
         assert {key: value for key, value in state.context.items() if key in KEYS} == model.keys
         assert state.context.get("attempt") in (None, "ok", "pair")
-
-
-def _seen(requested: list[Any], turn: int, number: int) -> int:
-    """How many earlier responses had a call of that number."""
-    return sum(len(batch) > number for batch in requested[:turn])
 
 
 @given(machines, st.sets(st.sampled_from(STATES)))
